@@ -77,7 +77,7 @@ SANITIZE := build/sanitize
 sanitize:
 	mkdir -p $(SANITIZE)
 	for lanes in '' '-DZEN_TARGET_X86_ADX -mbmi2 -madx -mavx2' -DZEN_LANES; do for what in address,undefined thread; do \
-		$(CXX) -std=c++20 -O1 -g1 -Wno-psabi $$lanes -fsanitize=$$what -fno-sanitize-recover=all -Ikernels/include \
+		$(CXX) -std=c++20 -O1 -g1 -Wno-psabi $$lanes -fsanitize=$$what -fno-sanitize-recover=all -Izenserve/kernels/include \
 			tests/kernels/every_kernel.cpp -o $(SANITIZE)/every_kernel && $(SANITIZE)/every_kernel || exit 1; \
 	done; done
 
@@ -88,11 +88,11 @@ $(BIN)/python:
 	@$(PYTHON) scripts/check_host.py
 	$(PYTHON) -m venv $(VENV)
 
-SOURCES := pyproject.toml packages/client/pyproject.toml $(shell find kernels -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt)
+SOURCES := pyproject.toml packages/client/pyproject.toml $(shell find zenserve/kernels -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt)
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	@echo 'Installing and building the kernels: a minute or two, once.'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ./packages/client --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ./packages/client --editable '.[service,reference]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(BIN)/python $(SOURCES)

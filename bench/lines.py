@@ -20,8 +20,8 @@ from bench.measure import arguments
 from bench.report import Report, Row
 
 ROOT: Final = Path(__file__).parents[1]
-HEADERS: Final = ROOT / "kernels" / "include"
-KERNELS: Final = ROOT / "kernels" / "bindings.cpp"
+HEADERS: Final = ROOT / "zenserve" / "kernels" / "include"
+KERNELS: Final = ROOT / "zenserve" / "kernels" / "bindings.cpp"
 SOURCES: Final = ROOT / "gpu" / "source"
 TOOLBOX: Final = ("elementwise", "merkle", "ntt", "sparse", "sparse_forms", "sumcheck")
 TOOLBOX_CUDA: Final = ("elementwise", "hashing", "ntt", "rows", "scalars", "sparse", "sumcheck")

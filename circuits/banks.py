@@ -22,8 +22,8 @@ MARGIN: Final = 255
 
 
 class Form(NamedTuple):
-    """What a bank has to know of a network of integers. ``input``: the name of the one that is not the prior;
-    ``prior``: the shape of that."""
+    """The facts that a bank needs about a network of integers. ``input``: the name of the input that is not
+    the prior; ``prior``: the prior's shape."""
 
     input: str
     prior: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What compiling found, kept by content: the same question is never worked out twice.
+"""A cache of compilation results, keyed by content: no result is computed twice.
 
 An entry is a JSON document under the SHA-256 of all that it depends on. It holds counts, digests, timings
 and reports on quantisation, never weights: those stay in the files and processes that need them. Needs the

@@ -48,8 +48,9 @@ class ModelFolder:
         return self.onnx
 
     def encoder(self, names: Iterable[str], texts: Iterable[str]) -> Encoder:
-        """What makes inputs [n, tokens] of these ``names`` of a text, or of a list of texts, all as long as
-        the longest of ``texts``. Raises ``ModelError``, ``TensorError``."""
+        """Return the function that encodes a text, or a list of texts, as inputs [n, tokens] of these
+        ``names``, all padded to the length of the longest of ``texts``. Raises ``ModelError``,
+        ``TensorError``."""
         if self.tokenizer is None:
             raise TensorError(
                 "input.not_numeric", f"a text takes a tokenizer.json in {self.path}", field="input"

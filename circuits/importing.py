@@ -68,8 +68,9 @@ def _made(
 def _differences(
     file: bytes, graph: Graph, exported: Exported, rows: tuple[NDArray[Any], ...], *, accept: bool
 ) -> list[Difference]:
-    """How far the file is from the model and from what reads it, on the examples: one of each input, or rows
-    of them. Raises ``ModelError`` (``model.differs``) unless ``accept``."""
+    """Return the differences between the file, the model and the network that is read from the file, on the
+    examples: one of each input, or rows of them. Raises ``ModelError`` (``model.differs``) unless ``accept``.
+    """
     if len(graph.entries) != len(rows):
         reason = f"{len(rows)} inputs are given, and the file takes {', '.join(graph.entries)}"
         raise ModelError("model.inputs", reason, field="input")

@@ -77,9 +77,8 @@ def bar_chart(
 def histograms(
     start: float, width: float, floats: Sequence[int], integers: Sequence[int], ends: tuple[float, float]
 ) -> str:
-    """How many values lie in the bins from ``start`` on: of floats as bars, of integers as a line. What lies
-    beyond the ``ends`` of the integers is red. Heights are logarithms.
-    """
+    """Return a chart of the number of values in each bin from ``start`` on: of floats as bars, of integers as
+    a line. Values beyond the ``ends`` of the integers are red. Heights are logarithms."""
     most = math.log1p(max((*floats, *integers, 1)))
     step = _WIDE / max(1, len(floats))
 
@@ -196,7 +195,7 @@ def heat(rows: Sequence[Sequence[float]]) -> str:
 
 
 class _Axis:
-    """Where the values of an axis go, from ``start`` to ``end`` on the page, and its ticks."""
+    """The scale of an axis, which places its values from ``start`` to ``end`` on the page, and its ticks."""
 
     def __init__(self, values: Sequence[float], start: float, end: float, logarithmic: bool = False) -> None:
         self._start, self._end, self._logarithmic = start, end, logarithmic

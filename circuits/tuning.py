@@ -237,8 +237,8 @@ class _Judge:
 
 
 def _far(error: FloatArray, exact: FloatArray) -> float:
-    """How far outputs are from these, by their range. A whole number for each sample is a name, right or
-    wrong: how many samples have another."""
+    """Return the error of outputs as a share of the range of ``exact``. Where there is one whole number for
+    each sample, it is a label: then return the share of the samples with another label."""
     if exact.shape[1] == 1 and not np.mod(exact, 1).any():
         return float((np.abs(error) > 0.5).mean())
     reach = np.quantile(np.abs(error), _SHARE, axis=1, method="higher").max()
@@ -246,7 +246,7 @@ def _far(error: FloatArray, exact: FloatArray) -> float:
 
 
 def _range(values: FloatArray) -> float:
-    """How far they reach; of one that never changes its distance to zero."""
+    """Return the width of the range of the values; for a constant its distance to zero, or 1 for zero."""
     return float(np.ptp(values)) or float(np.abs(values).max()) or 1.0
 
 
@@ -457,7 +457,7 @@ def _layers(qgraph: QuantGraph, why: Mapping[Slot, str]) -> Iterator[Layer]:
 
 
 def _entries(graph: Graph) -> int:
-    """How many numbers the nodes have that are no layers, as trees do."""
+    """Return the number of entries of nodes that are no layers, such as trees."""
     own = (vars(node).values() for node in graph.nodes if not isinstance(node, Parametric))
     return sum(value.size for values in own for value in values if isinstance(value, np.ndarray))
 

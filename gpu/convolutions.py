@@ -138,7 +138,7 @@ class MaxPool:
 
 
 class Sums:
-    """Those of each channel of an image's planes."""
+    """The sums of each channel of an image's planes."""
 
     def __init__(self, device: Device, shape: Shape, bits: int) -> None:
         self._kernels, self._shape, self._bits = modules.load(device, "convolutions"), shape, bits
@@ -274,9 +274,9 @@ def _added(
 
 
 class Cells(NamedTuple):
-    """What a group has of an image in shared memory: places of the kernel that differ by multiples of the
-    stride are neighbours. Of few channels a row of the kernel is ``folded``: so many bytes of a pixel are a
-    part of a cell."""
+    """The layout in shared memory of a group's part of an image: places of the kernel that differ by
+    multiples of the stride are neighbours. If there are few channels, a row of the kernel is ``folded``: that
+    number of bytes of each pixel is a part of a cell."""
 
     height: int
     width: int
@@ -335,7 +335,7 @@ class Cells(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """What a plan's time follows from. ``places``: of 8 x 8 outputs."""
+    """The sizes that determine a plan's time. ``places``: of 8 x 8 outputs."""
 
     cells: Cells
     places: int
@@ -393,7 +393,7 @@ def plan(sizes: Sizes, processors: int) -> Plan:
 
 
 def source(chosen: Plan, sizes: Sizes, made: int) -> modules.Source:
-    """What a convolution of so many planes, or of sums, is compiled with."""
+    """Return the source of a convolution, or of sums, with the definitions to compile it with."""
     cells = sizes.cells
     defines = {
         "GROUPS": chosen.groups,

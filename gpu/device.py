@@ -37,7 +37,7 @@ _FOR_LAUNCHES: Final = 1 << 30
 """Registers that kernels spill have room for every thread of the card, outside of any pool."""
 
 _DIRECT_BYTES: Final = 1 << 20
-"""What is no larger takes no stage."""
+"""The largest copy that bypasses the stages, in bytes."""
 
 _STAGE_BYTES: Final = 1 << 22
 _STAGES: Final = 8
@@ -100,7 +100,7 @@ class Device:
         return str(cupy.cuda.Device(self.index).pci_bus_id)
 
     def architecture(self) -> str:
-        """What its machine code is made for, such as "sm_90"."""
+        """Return the target of the device's machine code, such as "sm_90"."""
         found = f"sm_{cupy.cuda.Device(self.index).compute_capability}"
         return HOPPER if HOPPER.startswith(found) else found
 
@@ -189,7 +189,7 @@ class Device:
             return float(cupy.cuda.get_elapsed_time(start, stop))
 
     def mark(self) -> Any:
-        """Where the current stream's work is now, for ``seconds_between``."""
+        """Record the current stream's position in its work, for ``seconds_between``."""
         with self.current():
             event = cupy.cuda.Event()
             event.record()
@@ -201,11 +201,11 @@ class Device:
         return float(cupy.cuda.get_elapsed_time(first, last)) / 1000
 
     def recorded(self, call: Callable[[], object]) -> Callable[[], None]:
-        """What ``call`` launches, to be launched again at once on the stream that is current then.
+        """Record the launches of ``call``, to be launched again at once on the stream that is current then.
 
-        ``call`` is made, which loads its modules, and once more to be recorded, which does nothing. It may
-        neither wait nor move anything from or to the host. The arrays that it is given must stay; those that
-        it makes stay with what is returned, in a pool of its own.
+        ``call`` runs once to load its modules, and once more to be recorded, when its launches do nothing. It
+        may neither wait nor copy anything from or to the host. The arrays that it is given must stay; those
+        that it makes stay with the returned function, in a pool of its own.
         """
         self.synchronize()
         with self.current():
@@ -238,7 +238,7 @@ class Device:
             cupy.cuda.device.get_cublas_handle()
 
     def held_bytes(self) -> int:
-        """What the pool has taken from the card: the most that was ever in use, in whole blocks."""
+        """Return the bytes that the pool took from the card: the most ever in use, in whole blocks."""
         with self.current():
             return int(cupy.get_default_memory_pool().total_bytes())
 
@@ -251,7 +251,7 @@ class Device:
             cupy.get_default_memory_pool().free_all_blocks()
 
     def free_bytes(self) -> int:
-        """What can still be allocated: the card's free memory and the pool's, but for what launches take."""
+        """Return the bytes still available: the card's free memory and the pool's, less room for launches."""
         with self.current():
             free, _ = cupy.cuda.runtime.memGetInfo()
             pooled = int(cupy.get_default_memory_pool().free_bytes())
@@ -282,9 +282,12 @@ def _beside() -> Iterator[None]:
 
 
 def together(main: Callable[[], One], aside: Callable[[], Other]) -> tuple[One, Other]:
-    """What both make. Where it is recorded (``Device.recorded``) the second is on a stream of its own, so
-    that both may be done at the same time. Neither may read what the other makes, nor the first let go of an
-    array that was made aside before: its memory would be at hand at once."""
+    """Call both functions and return their results.
+
+    While launches are recorded (``Device.recorded``), those of the second are on a stream of its own, so that
+    both may run at the same time. Neither may read the other's results. The first may not release an array
+    that was made aside before, as its memory would be reused at once.
+    """
     beside = getattr(_THREAD, "beside", None)
     here = cupy.cuda.get_current_stream()
     if beside is None or here == beside:
@@ -302,7 +305,7 @@ _BY_PRIORITY: Final = 8
 
 
 class _Graph:
-    """What was recorded, to be launched: by CUDA itself, as CuPy leaves priorities out."""
+    """A recorded graph of launches, launched by CUDA itself, as CuPy leaves priorities out."""
 
     def __init__(self, recorded: Any) -> None:
         self._recorded, self._made = recorded, _instantiated(recorded.graph)

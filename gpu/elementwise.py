@@ -123,7 +123,7 @@ class ScalarField(Field):
         self._at("place", len(places), values, places, np.int64(len(places)), out)
 
     def equal(self, a: Array, b: Array) -> bool:
-        """Whether two arrays of as many elements are the same. Waits for the device."""
+        """Return whether two arrays of equally many elements are the same. Waits for the device."""
         found, quads = self._device.zeros(1, np.uint32), 2 * _count(a, self.shape)
         self._at("differ", quads, a, b, np.int64(quads), found)
         return not self._device.download(found)[0]
@@ -212,12 +212,12 @@ def _grid(threads: int, block: int) -> int:
 
 
 def _reducers(n: int, block: int) -> int:
-    """How many blocks reduce n elements, to one value each; one at least, which has the identity for none."""
+    """Return the number of blocks that reduce n elements, to one value each: 1 if n is 0 (the identity)."""
     return max(1, min(_BLOCKS, _grid(n, block)))
 
 
 def _count(a: Array, shape: tuple[int, ...]) -> int:
-    """How many elements of this shape ``a`` has."""
+    """Return the number of elements of this shape in ``a``."""
     return int(np.prod(a.shape[: a.ndim - len(shape)], dtype=np.int64))
 
 

@@ -27,7 +27,7 @@ Function = Callable[..., tuple[Any, ...]]
 
 
 class _Operation(NamedTuple):
-    """What it is in C++ and in numpy, and whether it makes a truth."""
+    """An operation, in C++ and in numpy. ``truth``: its result is a boolean."""
 
     text: str
     of: Callable[..., Any]

@@ -165,7 +165,7 @@ class Assignment:
         self._write("pick", places, entries, np.int64(len(entries)), values, *numbers)
 
     def compare(self, values: Array, places: Array, *, positive: bool) -> None:
-        """Whether each value is positive, or else whether it is zero."""
+        """Write whether each value is positive, or, without ``positive``, whether it is zero."""
         self._write("compare", places, values, np.int32(positive))
 
     def largest(self, values: Array, places: Array) -> None:

@@ -38,11 +38,15 @@ def reach(
     terms: int,
     known: tuple[Array, Array] | None,
 ) -> tuple[Array, Array, Array]:
-    """What functions of slope [n, *any, width] and offset [n, *any], give or take rest, reach at least and at
-    most, [n, *any], over balls of ``own`` coordinates with ``radius`` [n]; of ``inf`` coordinates are from -1
-    to 1; and within what is ``known``. Third, what slopes alone come to. ``forms``: slope, offset, rest,
-    size, and that third one where it is known. In place they are what they come to, and functions constants:
-    see ``zenserve.bounds.ball.Region``."""
+    """Return the least and largest values [n, *any] of linear functions over balls, and the reach of slopes
+    alone.
+
+    The functions have slope [n, *any, width] and offset [n, *any], give or take rest. The balls are of
+    ``own`` coordinates with ``radius`` [n]; the coordinates of ``inf`` are from -1 to 1. Where ``known`` is
+    given, it bounds the values, too. ``forms``: slope, offset, rest, size, and the third result if it is
+    known already. Forms change in place: rest takes the rounding of sums of ``terms``, and functions whose
+    ``known`` bounds are narrower become constants. See ``zenserve.bounds.ball.Region.reach``.
+    """
     slope, *sums, most = forms
     shape, width = slope.shape[:-1], slope.shape[-1]
     low, high, rows = like.empty(shape), like.empty(shape), math.prod(shape)

@@ -39,9 +39,10 @@ Integers = NDArray[np.int64]
 
 
 class Ending:
-    """What a sum is written as: a number of ``kind``, after ``clamp((multiplier sum + offset) >> shift, low,
-    high)`` where there are multipliers, int64[n] that repeat over the entries of the tensor, and after
-    ``table[q - first]``, beyond either end the entry at that end, where there is one, int64[entries]."""
+    """The conversion of a sum to its output: a number of ``kind``, after ``clamp((multiplier sum + offset) >>
+    shift, low, high)`` if there are multipliers, int64[n] that repeat over the entries of the tensor, and
+    after ``table[q - first]``, beyond either end the entry at that end, if there is a table,
+    int64[entries]."""
 
     def __init__(
         self,

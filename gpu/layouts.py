@@ -1,4 +1,4 @@
-"""How arrays lie in memory, and by which steps kernels walk through several of them together."""
+"""The layouts of arrays in memory, and the steps by which kernels walk through several arrays together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def of_array(array: Array) -> Layout:
 
 
 def whole(layout: Layout) -> bool:
-    """Whether it lies as C has it."""
+    """Return whether the layout is contiguous in C order."""
     step = _size(layout)
     for extent, own in zip(*map(reversed, layout[:2]), strict=True):
         if extent != 1 and own != step:

@@ -44,7 +44,7 @@ def window_count(width: int) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """How scalars are cut into digits, and which multiples of ``count`` bases of ``point_bytes`` are kept.
+    """The cut of scalars into digits, and the multiples of ``count`` bases of ``point_bytes`` that are kept.
 
     Before buckets are summed, their points are added in pairs ``levels`` times.
     """
@@ -80,12 +80,12 @@ class Plan:
 
     @property
     def table_bytes(self) -> int:
-        """What the multiples take for good."""
+        """The bytes that the multiples take permanently."""
         return self.rows * self.count * self.point_bytes
 
     @property
     def scratch_bytes(self) -> int:
-        """What ``msm`` takes at most while it works."""
+        """The most bytes that ``msm`` takes while it works."""
         sorting = 4 * (self.digits + (self.groups << self.levels) + 3 * self.buckets)
         halves = self.point_bytes * (self.groups << self.levels) * (0, 2, 3)[min(self.levels, 2)] // 4
         sums = 2 * self.point_bytes * (self.buckets + 8 * workers_for(self.groups) // 7)
@@ -229,7 +229,8 @@ def _bucket_sums(kernels: modules.Module, bases: Bases, scalars: Array, indices:
 def _sort_digits(
     device: Device, layout: Plan, scalars: Array, indices: Array | None, ranks: Array, digits: Array | None
 ) -> Array:
-    """Where the groups of each bucket start; all ``digits`` in this order. ``ranks`` has room for theirs."""
+    """Write all ``digits``, sorted by bucket, and return the starts of each bucket's groups. ``ranks`` is
+    scratch space with a place for each digit."""
     kernels, blocks = modules.load(device, *_DIGITS), -(-layout.count // _DIGIT_THREADS)
     sizes = map(np.int32, (layout.width, layout.windows, layout.sets))
     cut = scalars, indices, np.int64(layout.count), *sizes

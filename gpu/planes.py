@@ -33,14 +33,14 @@ def large_shared(groups: int) -> int:
 
 
 def defines(left: int, right: int, groups: int) -> tuple[str, ...]:
-    """What products of so many planes are compiled with; ``groups``: 0 for those by warps."""
+    """Return the definitions to compile products of planes with; ``groups``: 0 for products by warps."""
     return f"ZEN_LEFT={left}", f"ZEN_RIGHT={right}", f"ZEN_GROUPS={groups}"
 
 
 class Plan(NamedTuple):
-    """How a product is made. ``direct``: by warps; ``large``: by ``groups`` of four, of Hopper alone.
-    ``left`` and ``right``: planes of bits, or one each of bytes. ``split``: of a tile's depth, among warps or
-    blocks."""
+    """The plan of a product. ``direct``: by warps; ``large``: by ``groups`` of four warps, on Hopper only.
+    ``left`` and ``right``: the numbers of planes of bits, or one each of bytes. ``split``: the parts of a
+    tile's depth, among warps or blocks."""
 
     kernel: Literal["direct", "large"]
     bits: bool

@@ -31,7 +31,7 @@ def starts_of(device: Device, counts: Array) -> Array:
 
 
 def shares(n: int, tile: int) -> tuple[int, int]:
-    """How many blocks scan n elements, and how many whole tiles of them each, in elements."""
+    """Return the number of blocks that scan n elements, and the elements of each block, in whole tiles."""
     tiles = -(-n // tile)
     share = -(-tiles // _BLOCKS) * tile
     return -(-n // share) if n else 0, share

@@ -20,7 +20,7 @@ _THREADS: Final = 128
 
 
 def workers_for(entries: int) -> int:
-    """How many threads take equal shares of at most so many entries."""
+    """Return the number of threads that take equal shares of at most ``entries`` entries."""
     return max(1, min(WORKERS, -(-entries // LEAST_SHARE)))
 
 

@@ -75,7 +75,7 @@ class Matrix:
 
 
 def workers_for(entries: int) -> int:
-    """How many threads share a product, each with one carry."""
+    """Return the number of threads that share a product, each with one carry."""
     return min(_WORKERS, -(-entries // LEAST_SHARE))
 
 

@@ -67,12 +67,12 @@ class Weights:
 
 
 class Voice:
-    """How challenges follow from rounds: ``zenserve.verifier.spartan.transcript``, on ``device``, for all
-    proofs.
+    """The derivation of challenges from rounds, as in ``zenserve.verifier.spartan.transcript``, on
+    ``device``, for all proofs.
 
-    ``absorb`` and ``challenge``: the contexts of both hashes. ``frame``: what stands before a round's numbers
-    in their message; ``question``: the message that asks for a challenge, both behind the state and of at
-    most 32 bytes.
+    ``absorb`` and ``challenge``: the contexts of both hashes. ``frame``: the header of a round's numbers in
+    their message; ``question``: the message that draws a challenge. Both follow the state and have at most 32
+    bytes.
     """
 
     def __init__(self, device: Device, absorb: str, challenge: str, frame: bytes, question: bytes) -> None:
@@ -138,7 +138,7 @@ class SumCheck:
         return self._tables[-1]
 
     def bring(self, state: bytes, *given: NDArray[np.uint64]) -> None:
-        """What rounds begin with: the transcript's ``state``, and all that is ``given``, uint64[.., 4]."""
+        """Upload the rounds' input: the transcript's ``state``, and all that is ``given``, uint64[.., 4]."""
         words = np.concatenate([np.frombuffer(state, np.uint64).reshape(1, 4), *given])
         self._device.copy(words, self._begin)
         words.fill(0)  # pads are secret
@@ -184,7 +184,7 @@ class SumCheck:
             room = room[count * size :]
 
     def _equal(self) -> tuple[Array, Array, Array] | None:
-        """Where rounds leave out eq: its coordinates, their inverses, and the claim; uint64[n, 4]."""
+        """Return eq's coordinates, inverses and claim, uint64[n, 4], if rounds leave out eq; else None."""
         return None
 
     def _arguments(self, index: int) -> tuple[object, ...]:
@@ -196,11 +196,11 @@ class SumCheck:
         return ()
 
     def _most_last(self) -> int:
-        """How many variables are left, at most, when one block makes all further rounds."""
+        """Return the most variables that may be left when one block starts to do all further rounds."""
         return _LOG_LAST
 
     def _bound(self, index: int) -> tuple[Array, Array, Array | None]:
-        """What a round reads, the tables that it binds the variable before in, and to what."""
+        """Return a round's input tables, the tables in which it binds the previous variable, and to what."""
         if not index:
             return self._tables[0], self._tables[0], None
         return self._tables[index - 1], self._tables[index], self.point[index - 1 :]

@@ -1,4 +1,4 @@
-"""What kernels take: events beside each launch, which nobody waits for before the end of what is measured."""
+"""The times of kernels: events beside each launch, which are waited for only when the measurement ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threading import RLock, local
 from typing import Any, Final
 
 RECORDED: Final = "recorded"
-"""What launches are called that come from a graph, all together."""
+"""The common name of all launches of recorded graphs."""
 
 _Marks = list[tuple[str, Any, Any, Any]]
 _thread, _turn = local(), RLock()
@@ -37,9 +37,9 @@ def measured() -> Iterator[dict[str, float]]:
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """What this thread launches in the context is recorded, or done before that, and is not measured. One
-    thread at a time; nothing is collected meanwhile: what is erased when it goes would be by every launch.
-    """
+    """Exclude this thread's launches in the context from measurement: they are recorded, or done before a
+    recording. One thread at a time. Garbage collection is off meanwhile: a collected object's erasure would
+    be recorded, too, and repeated by every launch."""
     with _turn:
         collects = gc.isenabled()
         gc.disable()

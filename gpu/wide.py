@@ -38,11 +38,11 @@ _FLOAT_SHARED: Final = 2 * (2 * GROUPS + 4) * BLOCK * STEP + 64
 
 
 class Card(NamedTuple):
-    """What times follow from. ``products``: multiply-adds of bytes a second on one of its ``processors``, by
-    groups of warps, if it has such ``groups``; ``copies``: bytes a second that come to its shared memory;
-    ``caches`` and ``memory``: bytes a second that all processors' warps move; ``launch``, ``tile`` and
-    ``chunk``: seconds that a launch, a tile of groups and 64 bytes of a warp's row take at least. Measured on
-    an H200."""
+    """The card's numbers that times are computed from. ``products``: multiply-adds of bytes a second on one
+    of its ``processors``, by groups of warps, if it has such ``groups``; ``copies``: bytes a second that come
+    to its shared memory; ``caches`` and ``memory``: bytes a second that all processors' warps move;
+    ``launch``, ``tile`` and ``chunk``: the least seconds of a launch, a tile of groups and 64 bytes of a
+    warp's row. Measured on an H200."""
 
     processors: int
     groups: bool = True
@@ -62,9 +62,9 @@ class Card(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How a product is made, of so many planes of bytes on each side. ``direct``: by warps; ``large``: by
-    ``groups`` of four, of Hopper alone, which take two planes at a time of the side of fewer. ``split``: of
-    the depth of one tile, among warps or blocks."""
+    """The plan of a product, of these numbers of planes of bytes on each side. ``direct``: by warps;
+    ``large``: by ``groups`` of four warps, on Hopper only, which take two planes at a time of the side with
+    fewer. ``split``: the parts of the depth of one tile, among warps or blocks."""
 
     kernel: Literal["direct", "large"]
     left: int
@@ -86,7 +86,7 @@ class Plan(NamedTuple):
         return _MOST_BYTES // shared - STEP
 
     def fits(self, card: Card) -> bool:
-        """Whether a processor holds a block."""
+        """Return whether a processor has room for a block."""
         if self.kernel == "direct":
             return True
         registers = 128 * self.groups * _OWN_REGISTERS
@@ -347,12 +347,12 @@ def _steps(depth: int) -> int:
 
 
 def _from(data: Array, step: int) -> Array:
-    """What a stack's blocks have from a step on."""
+    """Return the part of a stack's blocks from a step on."""
     return data.reshape(-1)[step * BLOCK * STEP :]
 
 
 def _pieces(steps: int, most: int) -> list[tuple[int, int]]:
-    """Where pieces of at most so many bytes of a row begin, and how many steps they are."""
+    """Return the first step and the number of steps of each piece, of at most ``most`` bytes, of a row."""
     most //= STEP
     return [(first, min(most, steps - first)) for first in range(0, steps, most)]
 

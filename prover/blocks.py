@@ -142,7 +142,7 @@ class Block(Protocol):
 
     @property
     def name(self) -> str:
-        """Where the rows come from, for error messages: ``layer/gadget``."""
+        """The origin of the rows, for error messages: ``layer/gadget``."""
 
     @property
     def rows(self) -> int: ...

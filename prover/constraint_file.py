@@ -110,7 +110,7 @@ def load_statement(path: str | os.PathLike[str]) -> ConstraintSystem:
 
 
 def load_description(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What the file at ``path`` says that its statement means. Raises ``FileFormatError`` (``file.*``)."""
+    """Return the statement's description in the file at ``path``. Raises ``FileFormatError`` (``file.*``)."""
     return _description(container.read(path, STATEMENT, _SECTIONS))
 
 

@@ -1,4 +1,4 @@
-"""How large a constraint system is: what it costs to prove is estimated by this alone."""
+"""The size of a constraint system, from which alone the cost of a proof is estimated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zenserve.prover.constraint_system import ConstraintSystem
 
 @dataclass(frozen=True)
 class Size:
-    """What the cost of a constraint system depends on.
+    """The numbers that the cost of a constraint system depends on.
 
     ``rows``: n, a power of two; ``inputs``: public ones and challenges; ``in_a``, ``in_b``: variables that A
     and B read; ``private``, ``committed``: private variables, and those of all segments with the blinding
@@ -79,7 +79,7 @@ class Size:
 
     @classmethod
     def drawn_out(cls, one: ConstraintSystem, two: ConstraintSystem, count: int) -> Size:
-        """That of ``count`` parts, by those of one and of two: every part adds what the second one added."""
+        """Return the size of ``count`` parts, extrapolated linearly from ``one`` part and ``two`` parts."""
 
         def drawn_out(first: int, second: int) -> int:
             return first + (count - 1) * (second - first)

@@ -1,7 +1,7 @@
-"""What a proof system is to whoever proves with it: the verifier's half, and keys, proofs and what they take.
+"""The interface of a proof system to provers: the verifier's half, with keys, proofs and their costs.
 
-``registry`` has those that are installed. Keys go to files and come from them: what is in a file, its system
-alone knows.
+``registry`` has the installed systems. Keys are written to files and read from them, in a format that only
+their system knows.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Opening(Protocol):
 
 
 class Revealed(Protocol):
-    """What shows a commitment to be to values, for all who are to see them."""
+    """A proof that a commitment is to values, for all who may see the values."""
 
     def to_json(self) -> dict[str, Any]:
         """As ``CommitmentScheme.check_form`` has it."""
 
 
 class CommitmentKey(Protocol):
-    """What all commitments of a service are over. Values are uint64[n, 4], Montgomery."""
+    """The parameters of all commitments of a service. Values are uint64[n, 4], Montgomery."""
 
     @property
     def identity(self) -> bytes:
-        """What verifiers know it by."""
+        """The bytes by which verifiers identify the commitment key."""
 
     @property
     def length(self) -> int:
@@ -60,11 +60,11 @@ class CommitmentKey(Protocol):
 
 
 class RenewedOpening(Opening, Protocol):
-    """What opens a commitment by another root, which took its place."""
+    """The opening of a commitment whose root was replaced by another one."""
 
     @property
     def root(self) -> bytes:
-        """What the next proof opens."""
+        """The root that the next proof opens."""
 
 
 @runtime_checkable
@@ -73,15 +73,15 @@ class Renewable(CommitmentKey, Protocol):
 
     @property
     def openings(self) -> int:
-        """How many proofs, a renewal being one, can open a root before they tell its values."""
+        """The number of proofs, counting renewals, that can open a root before they reveal its values."""
 
     @property
     def columns(self) -> int:
-        """How many places of a root one of them shows: another version's openings may show more."""
+        """The number of places of a root that one proof shows: openings by another version may show more."""
 
     @property
     def renewals(self) -> int:
-        """How many can follow one another."""
+        """The number of renewals that can follow one another."""
 
     def renew(self, opening: Any, values: FrArray, *, threads: int = 1) -> RenewedOpening:
         """Have another root take the present one's place: that takes one opening of each. Raises
@@ -95,7 +95,7 @@ class ProvingKey(Protocol):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What keys and a proof take on this machine: bytes, and seconds by stage, in the order of the work.
+    """The cost of keys and a proof on this machine: bytes, and seconds by stage, in the order of the work.
 
     ``setup_memory``, ``proof_memory``: the peak beside the constraint system and the witness.
     """
@@ -131,7 +131,8 @@ class Committing(CommitmentScheme):
 
     @abstractmethod
     def open_sum(self, key: Any, openings: Sequence[Any], values: Sequence[Sequence[int]]) -> bytes:
-        """What ``check_sum`` takes for commitments, under ``key``, to these values, as many each."""
+        """Return ``check_sum``'s opening of commitments, under ``key``, to these values, equally many
+        each."""
 
 
 class ProofSystem(VerifyingSystem):
@@ -173,4 +174,4 @@ class ProofSystem(VerifyingSystem):
 
     @abstractmethod
     def estimate(self, size: Size, threads: int) -> Estimate:
-        """What a constraint system of this size takes."""
+        """Return the estimated cost of a constraint system of this size."""

@@ -61,7 +61,7 @@ def part_of(witness: Witness, variables: slice) -> Witness:
 
 
 def same(a: Witness, b: Witness, threads: int) -> bool:
-    """Whether both, in one place, are equal."""
+    """Return whether both witnesses, on the same device, are equal."""
     if isinstance(a, DeviceWitness) and isinstance(b, DeviceWitness):
         from zenserve.gpu.elementwise import ScalarField
 

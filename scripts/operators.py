@@ -1,4 +1,4 @@
-"""Writes docs/onnx.md, what is made of each operator of ONNX: python scripts/operators.py."""
+"""Writes the list of operators into docs/onnx.md: python scripts/operators.py."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from zenserve.circuits.onnx.folding import FOLDED
 from zenserve.circuits.operators import ONNX
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "onnx.md"
+_FIRST, _LAST = "## Every operator\n", "## What exporters write\n"
 _WIDTH: Final = 120
 _DOMAINS: Final = {
     "": "ONNX",
@@ -31,19 +32,25 @@ def named() -> dict[str, list[str]]:
     return {domain: sorted(found[domain]) for domain in _DOMAINS}
 
 
-def page() -> str:
+def operators() -> str:
     told = (
-        f"Of all operators up to opset {onnx_opset_version()}, the newest that the installed `onnx` knows, "
-        "and of onnxruntime's own and QONNX's: what is read, and what is refused, with advice. "
-        "[operators.md](operators.md) says how. `python scripts/operators.py` writes this page."
+        f"All operators up to opset {onnx_opset_version()}, the newest that the installed `onnx` knows, "
+        "of onnxruntime and of QONNX. [operators.md](operators.md) has the details of those that are read. "
+        "`python scripts/operators.py` writes this list."
     )
-    parts = ["# Every operator of ONNX", fill(told, _WIDTH)]
+    parts = [fill(told, _WIDTH)]
     for domain, names in named().items():
-        parts += [f"## {_DOMAINS[domain]}", *_of(domain, names)]
+        parts += [f"### {_DOMAINS[domain]}", *_of(domain, names)]
     for title, called in (("onnxruntime", "com.microsoft"), ("QONNX", "qonnx.custom_op.general")):
         own = sorted(name for domain, name in ONNX if domain == called)
-        parts += [f"## {title} ({called})", *_list("Read:", own)]
-    return "\n\n".join(parts) + "\n"
+        parts += [f"### {title} ({called})", *_list("Read:", own)]
+    return "\n\n".join(parts)
+
+
+def with_operators(page: str) -> str:
+    """Return the page with the list as it is to be."""
+    before, rest = page.split(_FIRST)
+    return f"{before}{_FIRST}{operators()}\n\n{_LAST}{rest.split(_LAST, 1)[1]}"
 
 
 def _of(domain: str, names: list[str]) -> list[str]:
@@ -67,4 +74,4 @@ def _list(words: str, names: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    PAGE.write_text(with_operators(PAGE.read_text()))

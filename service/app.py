@@ -58,7 +58,7 @@ Every error is a problem document (RFC 9457) with a stable `code`.
 
 _ASKED = ("Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID", "Prefer")
 _ANSWERED = ("ETag", "Link", "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID")
-"""What pages of other sites may send and read."""
+"""The response headers that pages of other sites may read. ``_ASKED``: the request headers they may send."""
 
 
 def create_app(runtime: Runtime) -> FastAPI:

@@ -50,10 +50,10 @@ _MOST_SNAPSHOTS: Final = 5
 
 
 class Manifest(BaseModel):
-    """What a complete backup has: ``tables`` and their files' SHA-256, ``artifacts`` by their own.
+    """The contents of a complete backup: ``tables`` with their files' SHA-256, ``artifacts`` by their own.
 
-    ``issuer``: the public key of the secret's signatures, in hex, which tells it from others. ``made_anew``:
-    proving keys that the store had lost already, and that jobs make anew.
+    ``issuer``: the public key of the secret's signatures, in hex, which tells the secret from others.
+    ``made_anew``: proving keys that the store had lost already, and that jobs make anew.
     """
 
     format: str
@@ -224,9 +224,9 @@ def _write_artifacts(runtime: Runtime, folder: Path, named: Mapping[str, str]) -
 
 
 def _is_needed(runtime: Runtime, lost: set[str]) -> bool:
-    """Whether another snapshot is due: what this one names was deleted meanwhile, as jobs end.
+    """Return whether another snapshot is due: files that this one names were deleted meanwhile, as jobs end.
 
-    Raises ``FileFormatError`` where the store has lost what the database names still.
+    Raises ``FileFormatError`` where the store has lost files that the database still names.
     """
     if not lost:
         return False

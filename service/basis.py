@@ -72,10 +72,10 @@ def find_basis(runtime: Runtime, system: ProofSystem, values: int) -> Stored | N
 
 
 def basis_length(runtime: Runtime, system: ProofSystem, values: int) -> int:
-    """How many points the basis of models of so many values has, or will have.
+    """Return the number of points that the basis of models of so many values has, or will have.
 
-    Raises ``ModelError`` (``model.too_large``) where there is none, and this service makes none: after an
-    import, of the scheme whose bases come from powers of tau.
+    Raises ``ModelError`` (``model.too_large``) where there is no such basis and this service makes none:
+    after an import, of the scheme whose bases come from powers of tau.
     """
     if found := find_basis(runtime, system, values):
         return found.points
@@ -133,7 +133,7 @@ def adopt(runtime: Runtime, file: Path, name: str) -> str:
 
 
 def open_openings(runtime: Runtime, dataset: Dataset) -> OpeningFile:
-    """What shows the shards' commitments to be to the dataset."""
+    """Return the openings of the shards' commitments, which show that these are to the dataset."""
     assert dataset.openings is not None  # noqa: S101  committed datasets have them
     return OpeningFile.model_validate_json(
         encryption.get(runtime, f"openings:{dataset.id}", dataset.openings)
@@ -146,12 +146,12 @@ def commit(basis: CommitmentKey, values: Integers, threads: int, *, hiding: bool
 
 
 def reveal(basis: CommitmentKey, opening: Opening, values: Integers, threads: int) -> dict[str, Any]:
-    """What shows a commitment to be to the values, JSON-able."""
+    """Return a JSON-able proof that the commitment is to the values."""
     return basis.reveal(opening, fr.from_int64(values.ravel()), threads=threads).to_json()
 
 
 def _takes_powers(system: ProofSystem) -> bool:
-    """Whether its bases come from powers of tau: those of its scheme alone are imported."""
+    """Return whether the system's bases come from powers of tau: those of its scheme alone are imported."""
     return system.commitments.id == SYSTEMS[FIRST].commitments.id
 
 

@@ -1,4 +1,4 @@
-"""What a process remembers of models, to be faster, forgotten once these are deleted: weights are secrets."""
+"""Removal of deleted models from the caches of a process: weights are secrets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def opened(model_id: str) -> None:
 
 
 def forgets(forget: Callable[[], object]) -> None:
-    """Who remembers something of networks says how to forget all of it."""
+    """Register the function by which a module forgets all that it remembers of networks."""
     _remembering.append(forget)
 
 

@@ -1,7 +1,7 @@
-"""Whether a deployment can do its work, seen from this host: one finding for each thing that can be wrong.
+"""Checks, from this host, that a deployment can do its work: one finding for each thing that can be wrong.
 
-What one check finds does not keep the others from looking, except that the schema's needs the database and
-those that read it need the schema.
+A failed check does not stop the others, except that the check of the schema needs the database, and checks
+that read the database need the schema.
 """
 
 from __future__ import annotations
@@ -165,14 +165,14 @@ def _store(runtime: Runtime) -> Finding:
 
 
 def _artifacts(runtime: Runtime) -> Finding:
-    """Whether the store has all that the database names."""
+    """Check that the store has all files that the database names."""
     with runtime.database.read() as session:
         known = described(session)
     return _lost(runtime, known, runtime.store.missing(known.keys()), "are there; `--deep` reads them")
 
 
 def _deep_artifacts(runtime: Runtime) -> Finding:
-    """Whether what the store has is what the database names."""
+    """Check that the content of each file in the store has the digest that the database names."""
     with runtime.database.read() as session:
         known = described(session)
     damaged = {digest for digest in known if not runtime.store.is_intact(digest)}
@@ -197,7 +197,7 @@ def _lost(runtime: Runtime, known: Mapping[str, str], lost: Set[str], well: str)
 
 
 def _secret(runtime: Runtime) -> Finding:
-    """Whether the newest network opens: everything is sealed with the same secret."""
+    """Check that the newest network can be opened: everything is sealed with the same secret."""
     with runtime.database.read() as session:
         model = Deployment(session).newest_model()
     if model is None:

@@ -32,7 +32,10 @@ class Kept(NamedTuple):
 
 
 def keep(runtime: Runtime, document: ProofDocument) -> Kept:
-    """Whoever does not write it to a row in the end has ``stored`` deleted."""
+    """Store the document's proofs if they are too long for a row.
+
+    A caller that does not write the result to a row must have ``stored`` deleted.
+    """
     row = document.model_dump(mode="json")
     if sum(map(len, document.proofs)) <= 2 * _IN_A_ROW:
         return Kept(row, None)
@@ -40,8 +43,9 @@ def keep(runtime: Runtime, document: ProofDocument) -> Kept:
 
 
 def missed(problem: Mapping[str, Any] | None) -> Missed:
-    """What a stream's chain says of a frame whose job came to no proof: it has this problem, or was
-    canceled.
+    """Return the entry of a stream's chain for a frame whose job made no proof.
+
+    The job has this problem, or was canceled.
     """
     return Missed(missed=str(problem["code"]).removeprefix("resource.") if problem else "canceled")
 

@@ -1,4 +1,4 @@
-"""What is secret goes into the store sealed for its place: ``model:mdl_1``, ``input:prf_1``, and so on."""
+"""Encryption of secrets in the store, each sealed for its place, like ``model:mdl_1`` or ``input:prf_1``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def put(runtime: Runtime, place: str, data: bytes) -> str:
 
 
 def get(runtime: Runtime, place: str, digest: str) -> bytes:
-    """What ``put`` stored. Raises ``FileFormatError``."""
+    """Return the data that ``put`` stored. Raises ``FileFormatError``."""
     return runtime.vault.open(runtime.store.get(digest), place)
 
 
@@ -69,7 +69,7 @@ def put_secrets(runtime: Runtime, place: str, secrets: Mapping[str, Secret]) -> 
 
 
 def get_secrets(runtime: Runtime, place: str, digest: str) -> dict[str, Secret]:
-    """What ``put_secrets`` stored. Raises ``FileFormatError``."""
+    """Return the secrets that ``put_secrets`` stored. Raises ``FileFormatError``."""
     return unpack(get(runtime, place, digest))
 
 
@@ -111,5 +111,9 @@ def unpack(data: bytes) -> dict[str, Secret]:
 
 
 def _opening_of(name: str) -> str:
-    """What its array is called. Of one of several inputs, ``input/NAME``: its own name may have dots."""
+    """Return the name of the opening's array.
+
+    It is ``NAME.opening`` or, for one of several inputs, ``input/NAME/opening``: the input's own name may
+    have dots.
+    """
     return f"{name}/opening" if "/" in name else f"{name}.opening"

@@ -40,9 +40,11 @@ _ENTRY_BYTES: Final = 16
 _LEAST_BYTES: Final = 8 << 20
 
 BESIDE_SECONDS: Final = 0.25
-"""What a worker takes beside a proof, however small: to open and read the network, compare its floats, load
-the key, write the statement, verify the proof, and for the database. A worker that has just proven about the
-same network takes about a third of it.
+"""The seconds that a worker takes beside a proof, however small.
+
+They are for opening and reading the network, comparing its floats, loading the key, writing the statement,
+verifying the proof, and the database. A worker that has just proven about the same network takes about a
+third of them.
 """
 
 _COMPILERS: Final[Mapping[str, str]] = {
@@ -98,7 +100,10 @@ def task(
     asked: Mapping[str, Any],
     secrets: Mapping[str, Secret],
 ) -> Task:
-    """What a proof about one input takes. ``asked``: what its request says (``submissions.orders``)."""
+    """Return the task of a proof about one input: its circuit, values, witness and committed values.
+
+    ``asked``: the fields of its request (``submissions.orders``).
+    """
     q = _several(secrets) or secrets["input"].values
     if scheme == "inference":
         inference, bounds = inference_of(quantised, weight_privacy, asked), asked.get("bounds")
@@ -139,8 +144,11 @@ def difference(
     asked: Mapping[str, Any],
     secrets: Mapping[str, Secret],
 ) -> Difference:
-    """How far the integers are from the float network, on the real numbers that the input's integers stand
-    for. Arguments as for ``task``."""
+    """Return the difference between the integers and the float network.
+
+    The networks are compared on the real numbers that the input's integers stand for. Arguments as for
+    ``task``.
+    """
     qgraph, graph = _networks(quantised, floats)
     names = input_names(graph)
     q = _several(secrets) or dict.fromkeys(names.values(), secrets["input"].values)
@@ -180,7 +188,7 @@ def inference_of(quantised: bytes, weight_privacy: Privacy, asked: Mapping[str, 
 
 
 def bounds_count(asked: Mapping[str, Any]) -> int:
-    """How many bounds the ranges have that an inference shows; a threshold is one."""
+    """Return the number of bounds of the ranges that an inference shows; a threshold is one."""
     return max(map(len, asked.get("bounds", {}).values()), default=1)
 
 
@@ -203,8 +211,10 @@ def usual(compared: Compared) -> Measure:
 
 
 def circuit_digest(system: ProofSystem, circuit: Circuit, basis: CommitmentKey | None) -> str:
-    """What keys are kept by: SHA-256, in hex, of the proof system, the constraints, what they mean, and the
-    basis they link to, if they link to any.
+    """Return the digest that keys are stored by.
+
+    It is the SHA-256, in hex, of the proof system, the constraints, their meaning, and the basis they link
+    to, if they link to any.
     """
     return digest_of(system.id, circuit.constraint_system.digest, circuit.describe(), basis)
 
@@ -231,9 +241,11 @@ def cost(system: ProofSystem, size: Size) -> float:
 
 
 def estimate(system: ProofSystem, size: Size, constraints: int, threads: int) -> dict[str, Any]:
-    """What a proof about a circuit of this size takes: ``constraints``, bytes of ``memory``, and seconds on
-    one processor as ``cost``; by this machine's speed the ``setup_seconds`` of its keys and, the witness once
-    there, the ``proof_seconds`` of a job; ``key_bytes`` of the proving key and ``proof_bytes``.
+    """Estimate the cost of a proof about a circuit of this size.
+
+    ``constraints``: their number. ``memory``: bytes. ``cost``: seconds on one processor. At this machine's
+    speed, ``setup_seconds``: of its keys, and ``proof_seconds``: of a job, once the witness is there.
+    ``key_bytes``: of the proving key. ``proof_bytes``: of the proof.
     """
     found = system.estimate(size, threads)
     return {
@@ -256,10 +268,10 @@ def largest_batch(
     most: int,
     threads: int,
 ) -> int:
-    """How many samples, up to ``most``, one proof of accuracy takes in the memory that is free.
+    """Return the number of samples, up to ``most``, that one proof of accuracy takes in the free memory.
 
-    By estimate: what circuits of one and of two samples take, drawn out in a straight line. Raises
-    ``ModelError`` (``model.memory``) where a single sample is too much.
+    The estimate extrapolates linearly from circuits of one and of two samples. Raises ``ModelError``
+    (``model.memory``) where a single sample is too much.
     """
     graph = QuantGraph.from_bytes(quantised)
     one, two = (

@@ -1,4 +1,4 @@
-"""What callers hand in, read and checked at once: networks, samples, inputs, images for references.
+"""Reading and checks of callers' data: networks, samples, inputs, images for references.
 
 ``UNTRUSTED`` operations take and return bytes: they parse files, so they run in ``submissions.sandbox``. The
 others check numbers that were parsed already against a registered network. Nothing here compiles a circuit.
@@ -140,7 +140,7 @@ def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, size
 
 @contextmanager
 def _of_calibration() -> Iterator[None]:
-    """What is wrong with labels is wrong with ``calibration_labels``."""
+    """Attribute errors in ``labels`` to the field ``calibration_labels``."""
     try:
         yield
     except TensorError as error:
@@ -229,14 +229,17 @@ def _require_one_each(inputs: Mapping[str, NDArray[Any]], others: NDArray[Any], 
 
 
 def _placed_in(name: str, inputs: Collection[Any]) -> str:
-    """What messages call the samples of an input: of several, its name is behind a dot."""
+    """Return the name of an input's samples in messages.
+
+    The name of one of several inputs follows a dot.
+    """
     return called("samples", name, inputs).replace("/", ".")
 
 
 def _quantised_all(
     graph: QuantGraph, inputs: Sequence[QuantInput], samples: Mapping[str, NDArray[Any]], *, saturate: bool
 ) -> dict[str, Secret]:
-    """Of each input by what the dataset calls its samples (``zenserve.circuits.schemes.accuracy.SAMPLES``)."""
+    """Of each input by the name of its samples (``zenserve.circuits.schemes.accuracy.SAMPLES``)."""
     secrets = {}
     for entry in inputs:
         own, field = samples[entry.name].astype(np.float64), _placed_in(entry.name, inputs)
@@ -351,13 +354,15 @@ def count_of(graph: QuantGraph, weight_privacy: Privacy) -> int:
 
 
 def committed_values(quantised: bytes, *parts: Integers, name: str | None = None) -> Integers:
-    """What a commitment to an input is to: ``zenserve.circuits.input_values``."""
+    """Return the values that a commitment to an input is to: ``zenserve.circuits.input_values``."""
     return circuits.input_values(_graph(quantised), *parts, name=name)
 
 
 def committed_samples(quantised: bytes, compared: Compared, output: str | None, *parts: Integers) -> Integers:
-    """What a commitment to samples is to, with their labels or targets. Raises ``StatementError`` as
-    ``measured_output``."""
+    """Return the values that a commitment to samples is to, with their labels or targets.
+
+    Raises ``StatementError`` as ``measured_output``.
+    """
     graph = _graph(quantised)
     return sample_values(graph.inputs_of(measured_output(graph, compared, output)), *parts)
 
@@ -383,7 +388,7 @@ def committed_input(quantised: bytes, values: Integers, name: str | None = None)
 def check_privacy(
     quantised: bytes, input_privacy: Privacy | Mapping[str, Privacy], weight_privacy: Privacy
 ) -> None:
-    """That these are inputs of the network. Raises ``StatementError`` (``statement.privacy``)."""
+    """Check that the names are inputs of the network. Raises ``StatementError`` (``statement.privacy``)."""
     TypedGraph(_graph(quantised), input_privacy, weight_privacy)
 
 
@@ -440,7 +445,10 @@ def taken_output(quantised: bytes, values: Integers) -> Integers:
 
 
 def check_inputs(quantised: bytes, names: Iterable[str] | None) -> None:
-    """That these are the inputs of the network; None of one. Raises ``TensorError`` (``input.names``)."""
+    """Check that the names are the network's inputs. None: the network has one input.
+
+    Raises ``TensorError`` (``input.names``).
+    """
     graph = _graph(quantised)
     if names is None and len(graph.inputs) > 1:
         known = ", ".join(graph.entries)
@@ -472,8 +480,9 @@ def measured_name(quantised: bytes, compared: Compared, asked: str | None) -> st
 
 
 def samples_in(quantised: bytes, compared: Compared, output: str | None, values: int) -> int:
-    """How many samples, each with its label or its targets, a commitment to so many values can be to. Raises
-    ``StatementError`` as ``measured_output``.
+    """Return the number of samples, with their labels or targets, that a commitment to so many values holds.
+
+    Raises ``StatementError`` as ``measured_output``.
     """
     graph = _graph(quantised)
     measured = measured_output(graph, compared, output)
@@ -485,8 +494,11 @@ def samples_in(quantised: bytes, compared: Compared, output: str | None, values:
 def fillings(
     quantised: bytes, weight_privacy: Privacy, compared: Compared, output: str | None
 ) -> dict[str, int]:
-    """What fills up a shard (``zenserve.verifier.datasets``): samples, of all inputs, labels and, where there
-    are any, targets."""
+    """Return the padding of a shard (``zenserve.verifier.datasets``).
+
+    The padding has one value for the samples of all inputs, one for labels and, where there are any, one for
+    targets.
+    """
     graph = _graph(quantised)
     output = measured_output(graph, compared, output)
     if compared == "labels":
@@ -526,7 +538,7 @@ def schema_of_model(table: Mapping[str, Any]) -> TableSchema:
 
 @dataclass(frozen=True)
 class FrameInput:
-    """What a bank's model takes frames as. ``saturate``: as for ``read_input``."""
+    """The form in which a bank's model takes frames. ``saturate``: as for ``read_input``."""
 
     form: banks.Form
     entry: QuantInput
@@ -540,7 +552,7 @@ class FrameInput:
         return cls(form, graph.entries[form.input], saturate)
 
     def takes(self, other: Self) -> bool:
-        """Whether of the same numbers it makes what the other one does."""
+        """Return whether both inputs make the same integers of the same numbers."""
         own, others = ((each.entry.shape, each.entry.type, each.saturate) for each in (self, other))
         return own == others
 
@@ -551,7 +563,10 @@ class FrameInput:
 
 
 def most_profiled(bank: Sequence[FrameInput]) -> int:
-    """How many samples a profile may have. Raises ``RequestError`` for models of other classes."""
+    """Return the largest number of samples in a profile.
+
+    Raises ``RequestError`` for models of different numbers of classes.
+    """
     classes = [each.form.classes for each in bank]
     if len({*classes}) > 1:
         raise RequestError(
@@ -647,8 +662,9 @@ def check_radius(quantised: bytes, radius: int, norm: Norm) -> None:
 
 
 def measured(compared: Compared, asked: Measure | None) -> Measure:
-    """How a network is measured on a dataset; if nothing is asked, by what the dataset has. Raises
-    ``RequestError`` where it has not what the measure takes.
+    """Return the measure of a network on a dataset; the default depends on what the dataset has.
+
+    Raises ``RequestError`` where the dataset lacks what the measure takes.
     """
     measure: Measure = asked or ("mse" if compared == "targets" else "accuracy")
     if takes_targets(measure) != (compared == "targets"):
@@ -662,8 +678,9 @@ def measured(compared: Compared, asked: Measure | None) -> Measure:
 
 
 def revealed(quantised: bytes, asked: Reveal | dict[str, Reveal] | None) -> Reveal | dict[str, Reveal]:
-    """What a proof shows of the output, or of each of several by its name; if nothing is asked by what they
-    are. Raises ``StatementError`` for what this network's proofs cannot show.
+    """Return the part of the output that a proof reveals, or of each of several by its name.
+
+    The default depends on the outputs. Raises ``StatementError`` for what this network's proofs cannot show.
     """
     graph = _graph(quantised)
     shown = all_shown(graph, asked)
@@ -687,8 +704,9 @@ def bounded(
     reveal: Reveal | dict[str, Reveal],
     asked: Mapping[str, Any],
 ) -> dict[str, list[int]]:
-    """What outputs are compared with, in their integers, by their names. ``asked``: as ``integer_bounds`` has
-    it, which also says what it raises.
+    """Return the bounds that outputs are compared with, in their integers, by their names.
+
+    ``asked``: the arguments of ``integer_bounds``, whose errors this raises.
     """
     graph = _graph(quantised)
     shown = all_shown(graph, reveal)
@@ -719,7 +737,7 @@ def _fitting(
 
 
 def _placed(read: Callable[[], Integers], field: str, place: str) -> Integers:
-    """What is read from the ``place`` in the ``field``."""
+    """Return the integers that ``read`` reads. Errors name the ``place`` in the ``field``."""
     try:
         return read()
     except TensorError as error:
@@ -757,7 +775,7 @@ deleted.forgets(_kept.cache_clear)
 
 
 def values_count(quantised: bytes) -> int:
-    """How many values all tensors of a network have together."""
+    """Return the number of values in all tensors of a network together."""
     return sum(map(math.prod, _graph(quantised).shapes.values()))
 
 
@@ -785,4 +803,4 @@ ASKED: Final[Mapping[str, Callable[..., Any]]] = {
     "plan_inference": _plan(planned.inference),
     "plan_robustness": _plan(planned.robustness),
 }
-"""What callers' requests ask of a network beside its inputs: ``submissions.asking`` has who answers."""
+"""The operations on a network that requests need beside its inputs; ``submissions.asking`` runs them."""

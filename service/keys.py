@@ -21,7 +21,7 @@ from zenserve.verifier.keys import opened
 from zenserve.verifier.system import CEREMONY, VerifyingKey
 
 _UNSAID: Final = ("batch", "measure", "norm", "fold_inputs")
-"""What descriptions leave out where it is as usual."""
+"""The fields that descriptions leave out where they have their default."""
 _FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "output", *_UNSAID)
 
 
@@ -41,7 +41,11 @@ def install(session: Session, circuit: str, stored: str, size: int, key: KeyFile
 
 
 def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What descriptions say of a measure: of right labels nothing, and ``top`` of ``top-k`` alone."""
+    """Return the fields of a description for a measure.
+
+    There are none for accuracy, and ``top`` alone for ``top-k``. ``output`` and the norm of a radius are
+    added where the request has them.
+    """
     names = {"accuracy": (), "top-k": ("measure", "top")}.get(asked["measure"], ("measure",))
     return {name: asked[name] for name in (*names, *(["output"] if "output" in asked else []))} | within(
         asked
@@ -61,7 +65,7 @@ def bounding(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def form_of(description: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells a circuit from others of the same network: of ``Circuit.describe``."""
+    """Return the fields of ``Circuit.describe`` that tell a circuit from others of the same network."""
     return {name: description[name] for name in _FORM if name in description}
 
 

@@ -51,7 +51,7 @@ def _plain(value: object) -> str:
 
 
 def _frames(record: logging.LogRecord) -> list[str]:
-    """Where it happened and the exception's class, without its message; after those that it came of."""
+    """Return the places and the class of an exception, without its message, after those of its causes."""
     frames: list[str] = []
     error = record.exc_info[1] if record.exc_info else None
     while error is not None:

@@ -52,7 +52,7 @@ from zenserve.service.storage.witness import Witness
 from zenserve.verifier.registry import SYSTEMS
 
 Values = Mapping[str, FrArray]
-"""What a commitment is to, by its name in the circuit: uint64[n, 4], Montgomery."""
+"""The committed values, by their name in the circuit: uint64[n, 4], Montgomery."""
 
 NOTE_SECONDS: Final = 2.0
 """Between two notes of how many openings there were, on a host of the API or the scheduler."""
@@ -144,7 +144,10 @@ class Openings:
                 self._renew(opening, values[name], _AHEAD)
 
     def _claimed(self, held: Opening, least: int) -> bool:
-        """Whether fewer proofs than these are left, and nobody else sees to it by now."""
+        """Claim the renewal if fewer than ``least`` proofs are left.
+
+        Return False if enough are left, or if the renewal is claimed already.
+        """
         with self.runtime.database.write() as session:
             roots, until = self._roots(session), clock(session) + _RENEWAL
             registered = self._registered(roots, held)
@@ -160,7 +163,10 @@ class Openings:
                 Roots(session, "").hold_renewal(held.commitment.hex(), None)
 
     def _parent(self, held: Opening, least: int) -> Root | None:
-        """Whose place another is to take, its opening for that counted; None where enough are left."""
+        """Return the root that another is to replace, and count the opening that this takes.
+
+        None where enough are left. Raises ``ConflictError`` (``conflict.openings``) where none is left.
+        """
         with self.runtime.database.write(lasting=True) as session:
             ledger, roots = self._ledger(session), self._roots(session)
             registered = self._registered(roots, held)
@@ -271,8 +277,10 @@ class Openings:
 
 @dataclass(frozen=True)
 class Left:
-    """How many proofs can still open a commitment: ``now``, before another root takes its place, and in
-    ``total``, if no renewal comes to nothing."""
+    """The number of proofs that can still open a commitment.
+
+    ``now``: before another root takes its place. ``total``: if no renewal fails.
+    """
 
     now: int
     total: int
@@ -365,7 +373,10 @@ def _ledger(runtime: Runtime, session: Session) -> Ledger:
 
 
 def _settle(runtime: Runtime, session: Session, ledger: Ledger) -> None:
-    """Where the database is in the data directory, have it know that by the note."""
+    """Note the openings ``spent`` on this host.
+
+    A database in the data directory is first tied to the file of that note.
+    """
     witness = _witness(runtime, ledger)
     if not is_postgresql(session) and ledger.place is None:
         ledger.place = witness.prepare(ledger.spent)

@@ -21,8 +21,10 @@ from zenserve.service.storage.vault import Vault
 
 @dataclass
 class Outcome:
-    """How many things were sealed anew, how many had been before, and what opens with no secret or is not
-    there: for what it was sealed.
+    """The result of a rotation.
+
+    ``resealed``: values that were sealed anew. ``present``: values that the present secret had sealed
+    already. ``lost``: the places of values that no secret opens or that are not there.
     """
 
     resealed: int = 0

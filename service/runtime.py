@@ -1,4 +1,4 @@
-"""What every process of the service works with: settings, database, store, vault and queue."""
+"""The objects that every process of the service works with: settings, database, store, vault and queue."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def serve_worker(settings: Settings) -> None:
 
 
 def serve_beat(settings: Settings) -> None:
-    """What has to be done again and again: the reaper, and the courier.
+    """Run the periodic work: the reaper and the courier.
 
     Raises ``ResourceError``.
     """
@@ -253,7 +253,7 @@ def _follow_parent() -> None:
 
 
 def _notice(settings: Settings) -> float:
-    """How long balancers have to find out that a process is not ready any more."""
+    """Return the seconds that load balancers have to find out that a process is no longer ready."""
     return settings.api_drain_seconds / 4
 
 

@@ -25,7 +25,10 @@ def _listed(value: object) -> object:
 
 
 def is_confidential(url: str) -> bool:
-    """Whether nobody on the way reads or changes what is sent to this URL: https, or this host itself."""
+    """Return whether requests to this URL can be neither read nor changed on the way.
+
+    That holds with https and for this host itself. False for a URL with credentials.
+    """
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  raises for one that is no port
@@ -65,10 +68,10 @@ class Settings(BaseSettings):
     data directory unless given: several hosts must then share it.
     """
     store_cache_bytes: int = Field(default=32 << 30, ge=1)
-    """How much of a remote store is kept on this host."""
+    """The largest number of bytes of a remote store that are kept on this host."""
     secret_key: SecretStr | None = None
     previous_secret_keys: Annotated[list[SecretStr], NoDecode, Listed] = []
-    """What they sealed opens still, until ``zenserve secret rotate`` has sealed all of it anew."""
+    """Earlier secrets, which still open what they sealed until ``zenserve secret rotate`` seals it anew."""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
@@ -99,7 +102,7 @@ class Settings(BaseSettings):
     """Jobs that one key follows or waits for at once, in each process of the API; a tenant, four times."""
     max_body_bytes: int = Field(default=64 << 20, ge=1)
     max_uploads_bytes: int = Field(default=4 << 30, ge=1)
-    """What one tenant may have uploaded and not yet used."""
+    """The bytes that one tenant may have uploaded and not yet used."""
     webhook_networks: Annotated[list[ipaddress.IPv4Network | ipaddress.IPv6Network], NoDecode, Listed] = []
     """Private networks that webhooks may be in all the same."""
     max_queued: int = Field(default=10_000, ge=1)
@@ -107,14 +110,14 @@ class Settings(BaseSettings):
     retention_days: int | None = Field(default=None, ge=1, le=3650)
     """Proofs that are over are deleted after as many days, unless the tenant says otherwise."""
     retry_seconds: float = Field(default=3600.0, ge=0)
-    """How long the input of a failed proof is kept, so that it can be retried."""
+    """The seconds for which the input of a failed proof is kept, so that the proof can be retried."""
 
     backend: Annotated[str, Field(pattern=r"^(auto|cpu|gpu(:[0-9]{1,3})?)$")] = "auto"
     threads: int = Field(default_factory=usable_cores, ge=1)
     queues: Annotated[list[QueueName], NoDecode, Listed] = ["cpu", "gpu"]
-    """What workers on this host take from."""
+    """The queues that workers on this host take jobs from."""
     worker_memory_bytes: int | None = Field(default=None, ge=1)
-    """What a job may take on this host; all that is free unless given."""
+    """The bytes of memory that a job may take on this host; all that is free unless given."""
     gpu_from_seconds: float = Field(default=1.0, ge=0)
     """Jobs that would take a processor longer go to a GPU, if a worker has one."""
     basis_points: int = Field(default=1 << 19, ge=2)
@@ -123,9 +126,9 @@ class Settings(BaseSettings):
     kill_seconds: float = Field(default=20.0, gt=0)
     """A worker whose job does not stop when it is to is killed after as long."""
     drain_seconds: float = Field(default=0.0, ge=0)
-    """How long a worker that is to stop may go on with its job before it gives it back."""
+    """The seconds for which a worker that is to stop may go on with its job before it gives the job back."""
     api_drain_seconds: float = Field(default=10.0, ge=1)
-    """How long the API may go on once it is to stop: for a quarter of that it takes requests still."""
+    """The seconds for which the API may go on once it is to stop; for a quarter, it still takes requests."""
 
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(str.upper)] = "INFO"
     log_format: Literal["text", "json"] = "text"
@@ -150,11 +153,11 @@ class Settings(BaseSettings):
 
     @property
     def url(self) -> str:
-        """Where the API listens."""
+        """The URL at which the API listens."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def environment(self) -> dict[str, str]:
-        """What gives another process these settings."""
+        """Return the environment variables that give another process these settings."""
         given = {name: getattr(self, name) for name in self.model_fields_set}
         return {
             f"ZENSERVE_{name.upper()}": _spelled(value) for name, value in given.items() if value is not None
@@ -162,7 +165,7 @@ class Settings(BaseSettings):
 
     @property
     def is_local(self) -> bool:
-        """Whether it listens to this host alone."""
+        """True if the API listens to this host alone."""
         return self.host in _LOOPBACK
 
     @field_validator("database_url")

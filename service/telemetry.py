@@ -147,7 +147,7 @@ class JobSpan:
             self._stage = self._tracer.start_span(name, trace.set_span_in_context(self._span))
 
     def end(self, state: str | None) -> None:
-        """How the job is after the attempt."""
+        """End the spans. ``state``: that of the job after the attempt; None if the job was lost."""
         self.end_stage()
         if self._span is not None:
             self._span.set_attribute("job.state", state or "lost")

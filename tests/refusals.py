@@ -7,29 +7,29 @@ from contextlib import contextmanager
 
 import pytest
 
-from zenserve import errors as zenerrors
+from zenserve import errors
 
-_KINDS: dict[str, type[zenerrors.ZenError]] = {
-    "auth": zenerrors.AccessError,
-    "cancelled": zenerrors.Cancelled,
-    "ceremony": zenerrors.CeremonyError,
-    "conflict": zenerrors.ConflictError,
-    "encoding": zenerrors.EncodingError,
-    "file": zenerrors.FileFormatError,
-    "input": zenerrors.TensorError,
-    "model": zenerrors.ModelError,
-    "not_found": zenerrors.NotFoundError,
-    "quota": zenerrors.ResourceError,
-    "request": zenerrors.RequestError,
-    "resource": zenerrors.ResourceError,
-    "statement": zenerrors.StatementError,
+_KINDS: dict[str, type[errors.ZenError]] = {
+    "auth": errors.AccessError,
+    "cancelled": errors.Cancelled,
+    "ceremony": errors.CeremonyError,
+    "conflict": errors.ConflictError,
+    "encoding": errors.EncodingError,
+    "file": errors.FileFormatError,
+    "input": errors.TensorError,
+    "model": errors.ModelError,
+    "not_found": errors.NotFoundError,
+    "quota": errors.ResourceError,
+    "request": errors.RequestError,
+    "resource": errors.ResourceError,
+    "statement": errors.StatementError,
 }
 
 
 @contextmanager
 def refuses(
     code: str, field: str | None = None, *, match: str | None = None
-) -> Iterator[pytest.ExceptionInfo[zenerrors.ZenError]]:
+) -> Iterator[pytest.ExceptionInfo[errors.ZenError]]:
     """What is done within raises the error of this ``code``, about this ``field`` where one is given."""
     with pytest.raises(_KINDS[code.partition(".")[0]], match=match) as error:
         yield error

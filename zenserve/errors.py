@@ -55,7 +55,7 @@ def in_words(error: Exception) -> str:
 
 
 def named(error: Exception) -> str:
-    """What it is about and the message."""
+    """Return the notes on what the error is about, and its message."""
     text = error.message if isinstance(error, ZenError) else str(error)
     return ": ".join([*getattr(error, "__notes__", ()), text])
 
@@ -65,7 +65,7 @@ def _rebuild(kind: type[ZenError], code: Code, message: str, field: str | None) 
 
 
 class InputError(ZenError):
-    """What the caller handed in is wrong."""
+    """An error in what the caller passed."""
 
 
 class EncodingError(InputError):

@@ -45,7 +45,7 @@ _ROOM: Final = 60
 _SQUARES: Final = 60
 """Bits of what squares are added up to."""
 _MOST: Final = (1 << 61) - 1
-"""What margins are below: one more is not beyond 61 bits."""
+"""The largest margin that is allowed: one more than a margin still fits into 61 bits."""
 _MORE_BITS: Final = 6
 """For each rescaling more, as far as there is room: what lines could be exceeds what they are the more."""
 _ENTRIES: Final = 10
@@ -169,7 +169,8 @@ class Backwards:
         return out, reach
 
     def _room(self, tensor: Tensor) -> int:
-        """What a line of ``tensor`` is multiplied by at most before it is cut again."""
+        """Return an upper bound of the factor by which a line of ``tensor`` is multiplied before it is cut
+        again."""
         relation, size = self._makers.get(tensor), math.prod(tensor.shape[1:])
         if isinstance(relation, Move):
             often = int(np.bincount(relation.places.ravel() + 1)[1:].max(initial=1))
@@ -181,8 +182,8 @@ class Backwards:
         return max(2 * size * lines.reach, 2 * lines.steepest * self._growth(self._makers[tensor]))
 
     def _growth(self, relation: Relation) -> int:
-        """How much larger than lines of what it reads those are at most that are cut next, or what biases
-        make of them."""
+        """Return the factor by which the next lines to be cut, or the terms that biases make of them, exceed
+        the lines of the tensor that ``relation`` reads, at most."""
         if isinstance(relation, Maximum):
             return len(Windows(relation.sliding).readers)
         match self._makers[relation.value] if isinstance(relation, Lookup) else None:
@@ -273,7 +274,7 @@ class Backwards:
             self._pay_constants(relation.name, public(f"{relation.name}/padding", added), line, typed)
 
     def _padding(self, relation: Move) -> int:
-        """What padding is beyond the zero point."""
+        """Return the padding constant less the zero point of the output; 0 if ``relation`` does not pad."""
         padded, constant = (relation.places < 0).any(), relation.constant or 0
         return constant - self.forwards.zero_points.get(relation.out, 0) if padded else 0
 
@@ -344,8 +345,8 @@ class Backwards:
         return Term(typed, 1, half)
 
     def _transposed(self, relation: Convolution | WindowSum, line: Term) -> tuple[Term, Sliding]:
-        """How a kernel that is turned round slides over lines, with zeros between them where it strode, and
-        without those that saw nothing but padding."""
+        """Return the line and the sliding of the transposed kernel over it. Zeros stand between the entries
+        of the line where the kernel strode; entries whose windows saw nothing but padding are left out."""
         own, (channels, *sizes) = relation.sliding, relation.out.shape[1:]
         image, dilation = own.image[1:], own.dilation or (1,) * len(sizes)
         apart = tuple((size - 1) * by + 1 for size, by in zip(sizes, own.stride, strict=True))

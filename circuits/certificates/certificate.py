@@ -46,9 +46,9 @@ class Certificate:
 
 
 def certified(network: Relations, norm: Norm = "inf") -> Certificate:
-    """That all margins are positive, of a network of one input and one output. Raises ``ModelError``
-    (``model.unsupported_operator``) for what there are no lines through, and ``StatementError``
-    (``statement.could_wrap``) where integers get too large."""
+    """Return a certificate that all margins of a network of one input and one output are positive. Raises
+    ``ModelError`` (``model.unsupported_operator``) for operators that lines do not pass, and
+    ``StatementError`` (``statement.could_wrap``) where integers get too large."""
     classes = math.prod(network.output.shape[1:])
     making = _Making(network, Tensor("label", (network.input.shape[0], 1), Bound.of(0, classes - 1)), norm)
     margins = making.margins
@@ -59,9 +59,9 @@ def certified(network: Relations, norm: Norm = "inf") -> Certificate:
 def counted(
     network: Relations, labels: Tensor, fill: Equal, count: Tensor, norm: Norm = "inf"
 ) -> Certificate:
-    """That ``count`` [1] is no more than how many samples have positive margins, of those that do not fill
-    up. A label is any class, or the one after the last; ``fill`` says which samples only fill up. Raises as
-    ``certified``."""
+    """Return a certificate that ``count`` [1] is at most the number of samples with positive margins, padding
+    samples excluded. A label is any class, or the one after the last; ``fill`` marks the padding samples.
+    Raises as ``certified``."""
     making = _Making(network, labels, norm)
     draft, margins = making.draft, making.margins
     rule = _Positive(math.prod(margins.shape[1:]))
@@ -81,7 +81,8 @@ def counted(
 
 @dataclass(frozen=True)
 class _Positive:
-    """Whether all ``rivals`` margins of a sample are positive, and it is no filling."""
+    """The rule that chooses 1 for a sample whose ``rivals`` margins are all positive and that is no padding,
+    else 0."""
 
     rivals: int
 
@@ -93,7 +94,7 @@ class _Positive:
 
 
 class _Making:
-    """What leads to ``margins``."""
+    """The construction of a certificate up to ``margins``."""
 
     def __init__(self, network: Relations, label: Tensor, norm: Norm) -> None:
         batch, classes = network.input.shape[0], math.prod(network.output.shape[1:])

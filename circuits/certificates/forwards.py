@@ -107,7 +107,8 @@ class Forwards:
                 raise without_lines(relation)
 
     def _are_boxed(self, relation: Relation) -> bool:
-        """Whether all that it reads has boxes: sums that nothing rescales have none."""
+        """Return whether every tensor that the relation reads has boxes. Sums that are not rescaled have
+        none."""
         return all(each in self.boxes for each in relation.reads if not isinstance(each, Parameter))
 
     def _bound_moved(self, relation: Move) -> None:
@@ -223,8 +224,8 @@ class Forwards:
 
 
 def _zero_points(network: Relations) -> dict[Tensor, int]:
-    """What lines are of tensors less: those of whoever reads them. Raises ``ModelError`` where two differ,
-    whose lines would not be of one integer."""
+    """Return the zero point that lines subtract from each tensor: the one with which its readers read it.
+    Raises ``ModelError`` where two readers' zero points differ, since a line is of one integer."""
     found: dict[Tensor, int] = {}
     for relation in reversed(network.relations):
         read = [(term.tensor, term.zero_point) for term in _terms(relation)]

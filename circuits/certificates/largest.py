@@ -85,7 +85,8 @@ class Largest(Between):
 
 
 def _picked(draft: Draft, name: str, place: Tensor, windows: Windows) -> tuple[Tensor, ...]:
-    """Which entry of each window is the one in its ``place``: one that is there."""
+    """Return a 0/1 tensor for each tap: 1 where the window's chosen ``place`` is that tap. The place is
+    proven to be an entry that the window has."""
     taps, shape = len(windows.entries), place.shape
     hot = Tensor(f"{name}/picked", (*shape, taps), Bound.of(0, 1), 1)
     draft.relations.append(OneHot(hot.name, hot, place, closed=True))
@@ -97,7 +98,8 @@ def _picked(draft: Draft, name: str, place: Tensor, windows: Windows) -> tuple[T
 
 
 def _entries(draft: Draft, name: str, end: Tensor, shape: tuple[int, ...], windows: Windows) -> list[Tensor]:
-    """That end of the entry in each place of each window; 0 where there is none."""
+    """Return a tensor for each tap: the entry of ``end`` at that place of each window, 0 where the window has
+    none."""
     return [
         draft.move(f"{name}/{tap}", shape, end, places.reshape(shape[1:]), constant=0)
         for tap, places in enumerate(windows.entries)

@@ -19,7 +19,7 @@ _SLOPES: Final = 9
 
 
 class Chosen(NamedTuple):
-    """What a prover chooses for each entry, int64 of one shape.
+    """The prover's choices for each entry, int64 of one shape.
 
     ``rises``: 1 where the line below has the steepest slope, 0 where it is constant. ``flat``: 1 where the
     line above lies above the largest value, 0 where it lies above the rescaling's two pieces. ``slope``,

@@ -34,7 +34,7 @@ class Rooting:
 
 
 def no_smaller(draft: Draft, root: Tensor, squares: Term) -> None:
-    """That the square of ``root``, which is range-checked, is at least ``squares``."""
+    """Prove that the square of ``root``, which is range-checked, is at least ``squares``."""
     bits = 2 * root.bound.bits
     squared = draft.product(f"{root.name}/squared", root.shape, 1 << bits, Term(root), Term(root))
     draft.within(

@@ -113,7 +113,7 @@ def public(name: str, values: IntArray) -> Parameter:
 
 
 def most(weight: Parameter, reach: int) -> int:
-    """What an output's products add up to at most, of values within ``reach``."""
+    """Return an upper bound of the absolute sum of an output's products, for values within ``reach``."""
     if weight.privacy == "public":
         return int(np.abs(weight.values).reshape(len(weight.values), -1).sum(axis=1).max()) * reach
     return math.prod(weight.shape[1:]) * top_of(weight) * reach

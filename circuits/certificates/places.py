@@ -1,4 +1,4 @@
-"""Who reads the entries that are moved."""
+"""The places to which ``Move`` relations take the entries of their sources."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def moved(relation: Move) -> Iterator[tuple[Tensor, list[IntArray]]]:
 
 
 def readers(places: IntArray, size: int) -> list[IntArray]:
-    """Where in ``places``, flattened, each of ``size`` entries stands, int64[size], -1 for nowhere: the first
-    place of each, the second, and so on."""
+    """Return the places of each of ``size`` entries in ``places``, flattened: int64[size] for the first place
+    of each entry, int64[size] for the second, and so on; -1 where there is none."""
     flat = places.ravel()
     order = np.argsort(flat, kind="stable")
     order = order[(flat[order] >= 0) & (flat[order] < size)]

@@ -35,13 +35,13 @@ class Windows:
 
     @property
     def counts(self) -> IntArray:
-        """How many each window has, int64[windows]."""
+        """The number of entries of each window, int64[windows]."""
         counts: IntArray = (self.entries >= 0).sum(axis=0)
         return counts
 
     @cached_property
     def readers(self) -> list[IntArray]:
-        """Where among ``entries``, flattened, each entry of a sample stands (``places.readers``)."""
+        """The places of each entry of a sample in ``entries``, flattened (``places.readers``)."""
         return readers(self.entries, int(np.prod(self.sliding.image)))
 
 

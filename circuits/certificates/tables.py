@@ -14,7 +14,7 @@ from zenserve.relations.integers import IntArray
 _CELLS: Final = 7
 """Bits of cells: the intervals of 2^n of them are 2^(n-1) (2^n + 1) rows."""
 _SLOPES: Final = 64
-"""How many are tried."""
+"""The number of slopes that are tried for each line."""
 _STEEPEST: Final = 10
 """Bits of the steepest slope, about."""
 _FINEST: Final = 24
@@ -48,7 +48,7 @@ class Cells:
 
     @property
     def width(self) -> int:
-        """How many x are a cell: a power of two."""
+        """The number of x in a cell: a power of two."""
         return 1 << max(0, self.function.bits - _CELLS)
 
     @property
@@ -80,7 +80,7 @@ class Cells:
         return (x - self.function.first) // self.width
 
     def row(self, first: IntArray, last: IntArray) -> IntArray:
-        """Where the rows of these cells stand."""
+        """Return the indices of the rows for the cells from ``first`` to ``last``."""
         return first * self.count - first * (first - 1) // 2 + last - first
 
     @cached_property

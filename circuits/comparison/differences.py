@@ -39,7 +39,7 @@ TOLERANCES: Final[Mapping[Stage, Tolerance]] = {
     "quantisation": Tolerance(0.05, 0.1, 1, strict=False),
 }
 _REMEDIES: Final[Mapping[Stage, str]] = {
-    "export": "the exporter writes another function than the model computes (docs/exporters.md): export the "
+    "export": "the exporter writes another function than the model computes (docs/onnx.md): export the "
     "model another way, or train it without what the exporter leaves out",
     "import": "export the model with another opset or exporter, or end it before that node",
     "quantisation": "use more bits (bits=12, 16, or auto), or calibrate with samples that are like the input",
@@ -48,12 +48,13 @@ _REMEDIES: Final[Mapping[Stage, str]] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one stage is from ``reference``, the program or network before it, on so many ``samples``.
+    """The distance of one stage from ``reference``, the program or network before it, on so many ``samples``.
 
-    ``output``: the name of the one that is furthest off. ``measure``: whether samples are compared by their
-    first labels or by values. ``error``: of values the largest, as a share of the output's range, of labels
-    the share of the samples with others. ``differing``: the share of the samples beyond the tolerance, all
-    where the one to be proven is. ``node``: where the two part first, None within the tolerance.
+    ``output``: the name of the output that is furthest off. ``measure``: whether samples are compared by
+    their first labels or by values. ``error``: the largest difference of values, as a share of the output's
+    range, or the share of the samples with other labels. ``differing``: the share of the samples beyond the
+    tolerance, 1 if the sample to be proven is beyond it. ``node``: the first node at which the two differ,
+    None within the tolerance.
     """
 
     stage: Stage

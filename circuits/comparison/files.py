@@ -56,7 +56,7 @@ class Exported(NamedTuple):
         return cls.of(made.model, (np.zeros(made.schema.size),), made.file)._replace(rows=made.asked)
 
     def answers(self, file: File, samples: Samples) -> Mapping[str, NDArray[Any]]:
-        """What the model itself makes of the samples, by the names of outputs."""
+        """Return the answers of the model itself to the samples, by the names of outputs."""
         count = len(next(iter(samples.values())))
         given = [
             samples[name].reshape(count, *x.shape).astype(x.dtype)
@@ -72,8 +72,8 @@ class Exported(NamedTuple):
 def compare_source(
     file: File, sizes: Mapping[str, int], exported: Exported | None, samples: Samples, *, own: bool
 ) -> tuple[Difference, ...]:
-    """What is read from ``file`` beside the model that it was exported from, if any, and beside other
-    programs. Arguments as for ``compare_file``."""
+    """Compare the network read from ``file`` with the model that the file was exported from, if any, and with
+    other programs. Arguments as for ``compare_file``."""
     graph = load_onnx(file, sizes, whole=True)
     found = [compare_file(graph, file, sizes, samples, own=own)]
     if exported is not None:

@@ -115,7 +115,8 @@ def _with_infinities(values: FloatArray) -> FloatArray:
 
 
 def reach(values: FloatArray) -> float:
-    """How far the finite ones reach, zero included."""
+    """Return the width of the interval of the finite values and zero; at least the smallest normal
+    float32."""
     finite = values[np.isfinite(values)]
     span = float(np.ptp(np.append(finite, 0.0)))
     return max(span, float(np.finfo(np.float32).tiny))

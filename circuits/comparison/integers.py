@@ -59,8 +59,8 @@ def compare_integers(
 
 
 def _reals(graph: Graph, qgraph: QuantGraph, samples: Samples) -> dict[str, FloatArray]:
-    """What the integers' outputs stand for, by the float network's names; of those without a scale the
-    integers."""
+    """Return the real numbers that the integers' outputs represent, by the float network's names; the
+    integers themselves for outputs without a scale."""
     reals = dict[str, FloatArray]()
     q = quantised_samples(qgraph, input_names(graph), samples)
     made = qgraph.run_all(q, {*qgraph.outputs.values()})

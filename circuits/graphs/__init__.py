@@ -1,1 +1,1 @@
-"""What networks are made of: nodes and their types, graphs, and how reals become integers."""
+"""The parts of networks: nodes and their types, graphs, and the quantisation of reals to integers."""

@@ -1,4 +1,4 @@
-"""How far the values of a tensor reach, as far as its integers are to tell them apart."""
+"""The range of a tensor's values that its integers are to resolve."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, values: FloatArray) -> Interval:
-        """That all these lie in."""
+        """Return the smallest interval that contains all ``values`` and zero."""
         return cls(min(0.0, float(values.min())), max(0.0, float(values.max())))
 
     def joined(self, other: Interval) -> Interval:
@@ -42,14 +42,15 @@ class Interval(NamedTuple):
 
 
 def without_outliers(whole: Interval, part: Interval) -> Interval:
-    """What matters of ``whole``, ``part``, where that is so little of it that the rest are outliers, as masks
-    are; else all."""
+    """Return the part of ``whole`` that matters, ``part``, if it is so small a part that the rest are
+    outliers, as the values of masks are; else ``whole``."""
     low, high = max(whole.low, min(0.0, part.low)), min(whole.high, max(0.0, part.high))
     return Interval(low, high) if 0 < (high - low) * OUTLYING < whole.high - whole.low else whole
 
 
 class Seen(NamedTuple):
-    """What of a tensor's values says how far they reach: their ends, and some of them, ``sample`` [n]."""
+    """The statistics of a tensor's values that calibration takes: their ends, and ``sample`` [n], a part of
+    them."""
 
     ends: Interval
     sample: FloatArray
@@ -77,7 +78,8 @@ def interval(seen: Seen, bits: int, method: Method) -> Interval:
 
 
 def fitting_work(size: int) -> int:
-    """How many multiplications fitting an interval to so many values by ``mse`` takes as long as."""
+    """Return the cost of fitting an interval to ``size`` values by ``mse``, in multiplications that take as
+    long."""
     return len(_SHRINKS) * (_CALLS + _PASSES * min(size, _SAMPLE))
 
 

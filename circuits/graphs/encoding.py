@@ -48,7 +48,7 @@ class Encoding:
         return preamble(self.kind) + hashlib.sha256(body).digest() + body
 
     def read(self, kinds: Sequence[type[T]], data: bytes) -> T:
-        """What ``write`` was given, one of ``kinds``.
+        """Return the network that ``write`` was given, one of ``kinds``.
 
         Raises ``FileFormatError``: ``file.magic``, ``file.version``, ``file.kind``, ``file.length``,
         ``file.hash``, ``file.header``; and ``ModelError`` where the parts make no sense.
@@ -171,7 +171,7 @@ def _element(hint: Any) -> np.dtype[Any] | None:
 
 
 def _is_of(hint: Any, value: Any) -> bool:
-    """Whether ``value`` is an array of the type ``hint``."""
+    """Return whether ``value`` is an array of the type ``hint``."""
     dtype, found = _element(hint), value.get("array") if isinstance(value, dict) else None
     return bool(dtype and found and found[0] == dtype.newbyteorder("<").str)
 

@@ -194,7 +194,7 @@ def _value(node: ast.expr, x: FloatArray, step: float | FloatArray) -> Any:
 
 
 def _meets(left: ast.expr, right: ast.expr, x: FloatArray, step: float | FloatArray) -> NDArray[np.bool_]:
-    """Whether one passes through the other within half a step of ``x``, and does not jump over it."""
+    """Return whether one expression passes through the other within half a step of ``x`` without a jump."""
     half = step * _HALF
     sides = (x - half, x, x + half)
     before, at, after = (_value(left, side, step) - _value(right, side, step) for side in sides)

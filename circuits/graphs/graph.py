@@ -31,8 +31,8 @@ Tensors = FloatArray | Mapping[str, FloatArray]
 
 @dataclass(frozen=True)
 class Input:
-    """What a network reads. ``values``: integers and booleans, which are 0 and 1, are exact. ``features``: it
-    is a row of a table, whose columns may reach very differently far."""
+    """An input of a network. ``values``: integers and booleans, which are 0 and 1, are exact. ``features``:
+    the input is a row of a table, whose columns may have very different ranges."""
 
     name: str
     shape: Shape
@@ -122,7 +122,7 @@ class Graph:
 
     @property
     def readers(self) -> Counter[str]:
-        """How often each tensor is read: by a node, or as an output."""
+        """The number of times that each tensor is read: by nodes, and once if it is an output."""
         read = [name for node in self.nodes for name in node.inputs]
         return Counter([*read, *set(self.outputs.values())])
 

@@ -1,8 +1,8 @@
-"""What an operator says of itself: as a node of a float network, and as a node of a network of integers.
+"""The interface of an operator: as a node of a float network, and as a node of a network of integers.
 
-Whatever works on networks asks its nodes through these methods and knows no operator by name
-(``zenserve.circuits.operators`` has them all). Shapes and axes leave out the batch, which arrays have in
-front.
+Code that works on networks calls these methods of the nodes and knows no operator by name
+(``zenserve.circuits.operators`` has all operators). Shapes and axes leave out the batch, which is the first
+axis of arrays.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Written(NamedTuple):
 
 
 class Winning(NamedTuple):
-    """What of ranked rows was seen on calibration: the ``least`` entry that is no outlier, and the ends of
-    those that win, ``low`` and ``high``."""
+    """The ranges of ranked rows seen on calibration: the ``least`` entry that is no outlier, and the ends of
+    the winning entries, ``low`` and ``high``."""
 
     least: float
     low: float
@@ -97,7 +97,7 @@ class Named:
 
     @classmethod
     def operator(cls) -> str:
-        """What files, reports and errors call it: a float node and its integers go by one name."""
+        """Return the name in files, reports and errors, which a float node and its node of integers share."""
         return cls.__name__.removeprefix("Quant")
 
     def shape(self, *shapes: Shape) -> Shape:
@@ -155,15 +155,15 @@ class Node(Named):
         raise NotImplementedError
 
     def twin(self, other: Node) -> bool:
-        """Whether the other node is this one, but for its name and inputs."""
+        """Return whether the other node equals this one in all but name and inputs."""
         pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)[2:]]
         return type(self) is type(other) and all(
             one is two or (type(one) is type(two) and np.array_equal(one, two)) for one, two in pairs
         )
 
     def formula(self, *inputs: str) -> str | None:
-        """What it makes of each entry alone (``zenserve.circuits.graphs.formula``), given the formulas of
-        what it reads; None where it does not treat all entries alike."""
+        """Return the formula of each output entry (``zenserve.circuits.graphs.formula``), given the formulas
+        of the inputs; None if the node does not treat all entries alike."""
         return None
 
     def times(self, factor: float) -> Node | None:
@@ -176,12 +176,13 @@ class Node(Named):
         return None
 
     def keeps_type(self, clamped: bool) -> bool:
-        """Whether what it makes lies between the values it reads. ``clamped``: a Clip follows."""
+        """Return whether the node's values lie between the values that it reads. ``clamped``: a Clip
+        follows."""
         return False
 
     def needed(self, at: int, reading: Reading) -> Interval:
-        """How much of the values that it reads ``at`` this place matters: all beyond make no difference that
-        its integers show."""
+        """Return the interval of the input ``at`` this place that matters: values beyond it do not change the
+        node's integers."""
         return reading.spans[at]
 
     def winning(self, x: FloatArray) -> Winning | None:
@@ -189,13 +190,13 @@ class Node(Named):
         return None
 
     def compared(self, span: Interval) -> tuple[Interval, float]:
-        """What an input of the network that spans ``span`` is to span, and the step that tells apart what it
-        is compared with."""
+        """Return the interval that an input of the network with the span ``span`` is to cover, and the step
+        that resolves the values with which the node compares the input."""
         raise NotImplementedError
 
     def nearest(self, x: FloatArray) -> float:
-        """How near inputs of the network, x[n, *input shape], come to what they are compared with, where they
-        are not the same."""
+        """Return the smallest non-zero distance between inputs of the network, x[n, *input shape], and the
+        values with which the node compares them."""
         raise NotImplementedError
 
     def quantise(self, site: Site) -> QuantNode:
@@ -225,7 +226,7 @@ class QuantNode(Named):
         raise NotImplementedError
 
     def needs_zero(self, types: Sequence[Affine | None]) -> bool:
-        """Whether the zero points of these types must be among their integers."""
+        """Return whether the zero points of these types must be among their integers."""
         return True
 
     def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
@@ -234,7 +235,8 @@ class QuantNode(Named):
     def relate(
         self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
     ) -> list[Relation]:
-        """What must hold between ``inputs`` and the node's tensor: the last relation's ``out``.
+        """Return the relations between ``inputs`` and the node's tensor, which is the last relation's
+        ``out``.
 
         ``privacy``: of the weights.
         """
@@ -305,7 +307,7 @@ class Mover(Node, QuantNode):
         return [Move(self.name, out, tuple(inputs), self.move(indices, -1)[0], constant)]
 
     def constant(self, types: Sequence[Affine | None]) -> int | None:
-        """What the node puts beside the values that it moves."""
+        """Return the constant that the node writes beside the values that it moves; None if there is none."""
         return None
 
     def needs_zero(self, types: Sequence[Affine | None]) -> bool:
@@ -321,7 +323,8 @@ class Mover(Node, QuantNode):
 def windows(
     node: Named, shape: Shape, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes = ()
 ) -> Sizes:
-    """How many windows fit along each axis of an image of this shape."""
+    """Return the number of windows that fit along each axis of an image of this shape. Raises ``ModelError``
+    where the kernel does not fit or the windows are too many."""
     if not 1 < len(shape) == 1 + len(kernel) <= 1 + planes.MOST_AXES:
         raise node.refuse(
             f"reads shape [batch, {dims(shape)}]; a kernel of {len(kernel)} axes takes [batch, channels] and "

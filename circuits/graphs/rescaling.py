@@ -22,13 +22,13 @@ _BETWEEN = 2.0**-10
 
 
 class Clamp(NamedTuple):
-    """What a Clip after the sums leaves: real numbers, infinite where there is no bound."""
+    """The real interval of a Clip after the sums, infinite where there is no bound."""
 
     low: float = -math.inf
     high: float = math.inf
 
     def between(self, step: float) -> bool:
-        """Whether an end lies between multiples of ``step``."""
+        """Return whether a finite end lies between multiples of ``step``."""
         return any(math.isfinite(end) and abs(end / step - round(end / step)) > _BETWEEN for end in self)
 
     def within(self, kind: Affine) -> tuple[int, int]:

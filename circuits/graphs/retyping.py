@@ -19,8 +19,9 @@ from zenserve.verifier.schemes import Privacy
 
 @dataclass(frozen=True, eq=False)
 class Retype(Node):
-    """What ``after`` has of the integers that ``before`` makes of each entry, which both have: so a file
-    computes with quantised integers as with numbers."""
+    """The conversion of each entry to the integer that ``before`` gives it, and of that integer to its value
+    under ``after``. Both types have the same integers: so a file computes with quantised integers as with
+    numbers."""
 
     called = "retype"
 

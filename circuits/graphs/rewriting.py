@@ -1,4 +1,4 @@
-"""What rewrites of float graphs are made of. Each leaves the graph's function as it is."""
+"""Tools for rewrites of float graphs. Each leaves the graph's function as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the quantiser puts a node: what it reads, and what is wanted of the tensor that it makes."""
+"""The context in which the quantiser places a node: its inputs, and the required properties of its output."""
 
 from __future__ import annotations
 

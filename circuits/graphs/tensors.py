@@ -1,4 +1,4 @@
-"""What callers hand in as tensors, checked at the door.
+"""Validation of the tensors that callers pass in.
 
 Messages name indices, never values: those may be secret.
 """
@@ -72,8 +72,8 @@ def as_samples(
 
 
 def by_name(values: Any, names: Collection[str], *, field: str) -> dict[str, Any]:
-    """What belongs to each of ``names``, in their order: of only one also the value alone. Raises
-    ``TensorError`` (``input.names``)."""
+    """Return the value of each of ``names``, in their order. For a single name, ``values`` may also be the
+    value alone. Raises ``TensorError`` (``input.names``)."""
     given = values if isinstance(values, Mapping) else dict.fromkeys(names, values)
     if set(given) != set(names) or (len(names) > 1 and given is not values):
         raise TensorError(

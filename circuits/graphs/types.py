@@ -1,4 +1,5 @@
-"""How integers read as real numbers, and how accumulators become the next tensor's integers.
+"""The types of integer tensors: their real values, and the rescaling of accumulators to the next tensor's
+type.
 
 Arrays of weights are C-contiguous float64 with finite entries. Shapes and axes leave out the batch.
 """
@@ -51,8 +52,8 @@ class Affine:
 
     @property
     def has_zero(self) -> bool:
-        """Whether its zero point is one of its integers. Only of whole numbers far from zero it is none, and
-        only what moves or shifts these reads them."""
+        """True if the zero point is one of the integers. It is not only for whole numbers far from zero,
+        which only nodes that move or shift values read."""
         return 0 <= self.zero_point <= self.top
 
     @property
@@ -74,7 +75,7 @@ class Affine:
         return q
 
     def real(self, q: IntArray) -> FloatArray:
-        """What the integers stand for."""
+        """Return the real numbers that the integers represent."""
         return self.scale * (q - self.zero_point).astype(np.float64)
 
 
@@ -104,7 +105,7 @@ class WeightType:
 
     @property
     def signs(self) -> bool:
-        """Whether weights are -1 and 1."""
+        """True if weights are -1 and 1."""
         return self.bits == 1
 
     def quantise(self, weight: FloatArray) -> WeightArray:
@@ -116,7 +117,8 @@ class WeightType:
         return made
 
     def centred(self, q: WeightArray) -> IntArray:
-        """What layers multiply by, int64 of the shape of ``q``: ``q - zero_point``, or -1 and 1."""
+        """Return the integers by which layers multiply, int64 of the shape of ``q``: ``q - zero_point``, or
+        -1 and 1."""
         whole = q.astype(np.int64)
         return 2 * whole - 1 if self.signs else whole - self._along(self.zero_point, q)
 
@@ -134,7 +136,7 @@ class WeightType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What the integers are stored as: the smallest type that holds them."""
+        """The dtype in which the integers are stored: the smallest type that holds them."""
         return np.min_scalar_type(self.top)
 
     @property
@@ -185,12 +187,13 @@ class Declared:
         )
 
     def reads_as(self, other: Declared) -> bool:
-        """Whether the integers stand for the same numbers by the other, whose range may be wider."""
+        """Return whether the integers represent the same numbers under the other type, whose range may be
+        wider."""
         return np.array_equal(self.scale, other.scale) and np.array_equal(self.zero_point, other.zero_point)
 
     @property
     def has_zero(self) -> bool:
-        """Whether zero points are integers of the type, so that 0 is a number that it has."""
+        """True if all zero points are integers of the type, so that it represents 0."""
         low, high = self.integers
         return bool(((self.zero_point >= low) & (self.zero_point <= high)).all())
 

@@ -1,4 +1,4 @@
-"""Which values are the largest."""
+"""The indices of the largest values."""
 
 from __future__ import annotations
 

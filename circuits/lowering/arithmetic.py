@@ -1,4 +1,4 @@
-"""What a level decides (docs/lowering.md): how values are held, compared, rescaled, and what that costs."""
+"""The choices of a level (docs/compiler.md): how values are held, compared and rescaled, and at what cost."""
 
 from __future__ import annotations
 

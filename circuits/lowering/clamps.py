@@ -1,10 +1,10 @@
-"""How a sum T becomes clamp(floor(T / 2^k), low, high) by lookups: five ways, and one where nothing is cut.
+"""Clamps clamp(floor(T / 2^k), low, high) of a sum T by lookups: five ways, and one where nothing is cut.
 
-Where tables hold the clamped values they can as well hold what a function makes of them, which then needs no
-lookup of its own, but a table.
+Where tables hold the clamped values they can as well hold a function of the clamped values: the function then
+needs no lookup of its own, but a table.
 
 All but ``Whole`` and ``Joined`` commit to a quotient t and say ``T = 2^k t + ρ`` with ρ range-checked to k
-bits: t is an integer since a table or a range check says so, and then ρ and t are unique. Where rows may
+bits: a table or a range check proves that t is an integer, and then ρ and t are unique. Where rows may
 read T (it is a short sum), ρ is no wire but ``T - 2^k t``, and neither it nor the equation costs a row.
 """
 
@@ -35,7 +35,7 @@ _WIDEST = 16
 
 
 class Tools(Choosing, Protocol):
-    """What clamps are made with: ``zenserve.circuits.lowering.tables``."""
+    """The tools that build clamps: ``zenserve.circuits.lowering.tables``."""
 
     def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None: ...
 
@@ -65,7 +65,7 @@ class Clamp(ABC):
     @property
     @abstractmethod
     def interval(self) -> Interval:
-        """What is equated with T is proven to lie in it."""
+        """The interval in which the value that is equated with T is proven to lie."""
 
     @abstractmethod
     def cost(self, count: int, *, inline: bool) -> Cost:

@@ -1,6 +1,6 @@
-"""What a way to prove something costs, exactly, before any of it is built.
+"""The exact cost of each way to prove a relation, before any of it is built.
 
-Range checks share their tables, and clamps and powers of challenges are shared by whoever uses the same: so
+Range checks share their tables, and equal clamps and powers of challenges are shared by all their users: so
 costs are added up first, and only the sum has a number of rows.
 """
 

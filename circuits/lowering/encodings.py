@@ -1,9 +1,9 @@
-"""How products of private weights and inputs are proven: one by one, several in one, or at a challenge.
+"""Encodings of products of private weights and inputs: one by one, several in one, or at a challenge.
 
-Each row of a node says ``T = M (sum_k w_k (x_k - z) + b) + offset`` equals something else that is known to
-be small. ``Plain`` has a wire for each product. The others never have T itself on a wire, but slots of width
-w in one field element (``zenserve.circuits.r1cs.sources`` says why that is enough), for T or, with M = 1 and
-no offset, for the sums.
+Each row of a node equates ``T = M (sum_k w_k (x_k - z) + b) + offset`` with another value that is known to be
+small. ``Plain`` has a wire for each product. The other encodings never have T itself on a wire, but slots of
+width w in one field element (``zenserve.circuits.r1cs.sources`` explains why that is enough), for T or, with
+M = 1 and no offset, for the sums.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Encoding(ABC):
     """Products that share slots."""
 
     def fits(self, layer: Layer, other: Interval) -> bool:
-        """Whether the slots fit into a field element."""
+        """Return whether the slots fit into a field element."""
         return True
 
     def cost(self, layer: Layer, other: Interval) -> Cost:
@@ -320,12 +320,13 @@ class Exponents(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """How many there are, empty ones included."""
+        """The number of slots, empty ones included."""
         return max(self.left) + max(self.right) + 1
 
     @property
     def slots_between(self) -> IntArray:
-        """Which slot between has the i-th left and the j-th right one, int64[count, count]; -1 for i = j."""
+        """The index in ``between`` of the slot where the i-th left and the j-th right exponent meet,
+        int64[count, count]; -1 for i = j."""
         slots = np.searchsorted(self.between, np.add.outer(self.left, self.right))
         np.fill_diagonal(slots, -1)
         return slots
@@ -333,7 +334,7 @@ class Exponents(NamedTuple):
 
 @cache
 def exponents(count: int) -> Exponents:
-    """Those that take the fewest slots, and of these the fewest between."""
+    """Return the exponents with the fewest slots, and of these the ones with the fewest slots between."""
     found = (_exponents_within(count, slots) for slots in itertools.count(2 * count - 1))
     return next(best for best in found if best is not None)
 
@@ -378,7 +379,8 @@ def _centred(layer: Layer, wires: Wires) -> Linear:
 
 
 def _claimed(layer: Layer, wires: Wires, other: LinearCombinations) -> Linear:
-    """What ``M sum_k w_k (x_k - z)`` must be, a row for each output channel and position."""
+    """Return the value that ``M sum_k w_k (x_k - z)`` must have, a row for each output channel and
+    position."""
     bias = Weighted.wires(np.repeat(wires.bias, layer.positions))
     constant = bias.scale(np.repeat(layer.factor, layer.positions)).shift(layer.offset)
     return (other - constant).whole()

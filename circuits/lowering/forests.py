@@ -161,13 +161,13 @@ class _Paths:
             self._walk(step)
 
     def _block(self, step: int) -> Linear:
-        """Where each path is: tree t begins in block t."""
+        """Return the block of each path at ``step``: tree t begins in block t."""
         if step:
             return Linear.wires(self._following[step - 1])
         return Linear.constant(np.tile(np.arange(self._relation.trees), self._shape.batch))
 
     def _decisions(self, step: int, level: int) -> Linear:
-        """Those before a level as a number."""
+        """Return the decisions before a level as one number, the first decision being its highest bit."""
         if not level:
             return Linear.empty(self._shape.paths)
         return Linear.weighted(self._right[step, :level].T, 1 << np.arange(level)[::-1])
@@ -235,7 +235,7 @@ class _Paths:
         tools.look_up_among(f"{relation.name}/exits", self._packed(self._held()), self._packed(said), number)
 
     def _said(self, step: int) -> list[Linear]:
-        """What stands in the slots of the exits of a step."""
+        """Return the values in the slots of the exits that paths take at ``step``."""
         relation = self._relation
         slots = [self._exit(step)]
         slots += [Linear.wires(wires) for wires in (*self._feature[step], *self._threshold[step])]
@@ -245,7 +245,7 @@ class _Paths:
         return slots + [Linear.wires(wires) for wires in self._value[step].T]
 
     def _held(self) -> list[Linear]:
-        """What stands in the slots of all exits that there are."""
+        """Return the values in the slots of all exits of the forest."""
         relation, shape, held = self._relation, self._shape, self._parameters
         blocks, count, levels = relation.value.shape[0], relation.value.shape[2], relation.levels
         block, leaving = np.divmod(np.arange(blocks * shape.exits), shape.exits)

@@ -29,7 +29,7 @@ _INTEGER_BITS = 62
 
 
 class Lookups(Protocol):
-    """What looks values up: ``zenserve.circuits.lowering.tables``."""
+    """The tools that look values up: ``zenserve.circuits.lowering.tables``."""
 
     def look_up(self, name: str, table: Table, values: Sequence[LinearCombinations]) -> None: ...
     def look_up_sums(self, name: str, table: Table, sums: LinearCombinations) -> None: ...

@@ -77,7 +77,7 @@ class Slots(NamedTuple):
 
     @property
     def fit(self) -> bool:
-        """Whether sums can be range-checked."""
+        """True if sums can be range-checked."""
         return abs(self.low) + (1 << self.bits) < INTEGER_LIMIT
 
 

@@ -76,7 +76,7 @@ def arithmetic(builder: Builder, level: Level) -> Arithmetic:
 
 
 def best_plan(tools: Arithmetic, network: Relations, level: Level, others: Cost) -> Plan:
-    """How to prove each relation. ``others``: the cost of what is not the network's."""
+    """Return the best way to prove each relation. ``others``: the cost of everything outside the network."""
     return Optimiser(tools, network, level, others).plan()
 
 
@@ -146,7 +146,8 @@ class Lowering:
         self._require_all_alike()
 
     def _require_all_alike(self) -> None:
-        """What is claimed of relations that are alike is checked with the last of them."""
+        """Check that the claims about relations that are alike were all made: the last relation of a group
+        checks them."""
         for group in self.relations.alike.values():
             known = self._known.get(group[0].name, [])
             assert len(known) in (0, len(group)), group[0].name  # noqa: S101  the plan is one for all of them
@@ -240,7 +241,7 @@ class Lowering:
         return self.wires[relation.x.tensor]
 
     def _check_term_signs(self, relation: MatMul | Convolution, x: IntArray, kernel: Kernel) -> None:
-        """What level 0 alone does."""
+        """Check the sign of the term ``q - z`` of each product, at level 0 alone."""
         bits = relation.x.tensor.bits
         if self._level == 0 and bits is not None:
             terms = Slid(x, kernel).terms()
@@ -472,8 +473,8 @@ class Lowering:
 
 
 def _order(relation: Summation) -> IntArray:
-    """Which row has each entry of the output, int64[batch, ..]: rows of windows are output channels first
-    (``zenserve.circuits.lowering.sliding``)."""
+    """Return the row of each entry of the output, int64[batch, ..]. Rows of windows are ordered by output
+    channel first (``zenserve.circuits.lowering.sliding``)."""
     batch, *shape = relation.out.shape
     index: IntArray = np.arange(batch * int(np.prod(shape)))
     if not isinstance(relation, Linear | Product | MatrixProduct | Forest):

@@ -1,4 +1,4 @@
-"""Which way to prove each node makes the whole circuit smallest.
+"""The search for the way to prove each node that makes the whole circuit smallest.
 
 Every way has an exact cost in rows (``Cost``). Tables, range checks and powers of challenges are shared, so
 that the cost of one node's way depends on all others: the search starts from several circuits that are
@@ -70,7 +70,7 @@ _ROUNDS = 8
 
 @dataclass(frozen=True)
 class Way:
-    """How a node's sums are proven and rescaled.
+    """A way to prove and rescale a node's sums.
 
     ``encoding``: of products of private weights or of two matrices, None where there are none. ``scaled``:
     slots hold T, else sums, which then stand on wires of their own. ``clamp``: at level 5.
@@ -380,7 +380,7 @@ def _cost_of_term_signs(network: Relations) -> Cost:
 
 
 def is_short(relation: Accumulation) -> bool:
-    """Whether rows of lookups may read sums of wires."""
+    """Return whether rows of lookups may read sums of wires."""
     match relation:
         case Linear() | Product() | Quotient():
             return True

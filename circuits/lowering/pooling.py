@@ -38,7 +38,8 @@ def max_pool(largest: Largest, pool: Maximum, x: IntArray) -> IntArray:
 
 
 def maxima(pool: Maximum) -> list[tuple[int, int]]:
-    """How many times, and of how many values, each call of ``max_pool`` takes the largest, for one sample."""
+    """Return a pair for each call that ``max_pool`` makes for one sample: the number of maxima, and the
+    number of values of each."""
     calls: list[tuple[int, int]] = []
 
     def count(name: str, wires: IntArray) -> IntArray:

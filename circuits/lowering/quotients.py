@@ -40,7 +40,7 @@ def divided(
 
 
 def quotient_cost(relation: QuotientRelation) -> Cost:
-    """Those that hold divisors which are sums included."""
+    """Return the cost of the quotients, including the wires that hold divisors which are sums."""
     count = math.prod(relation.out.shape)
     bits, remainder_bits = _bits(relation)
     checks = Cost.range_checks(bits, count) + Cost.range_checks(remainder_bits, 2 * count)

@@ -26,8 +26,8 @@ def kernel_of(relation: WindowSum | MatMul | Convolution) -> Kernel:
 
 
 class Slid:
-    """Which tap and which entry of the inputs meet in each product: ``pairs`` of them for an output channel,
-    sorted by position. A row is an output channel and a position."""
+    """The tap and the input entry of each product: ``pairs`` of them for an output channel, sorted by
+    position. A row is an output channel and a position."""
 
     def __init__(self, x: IntArray, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -53,7 +53,7 @@ class Slid:
         return taps
 
     def indices(self, output: IntArray, pair: IntArray) -> IntArray:
-        """Which entries of the inputs these outputs read in these pairs."""
+        """Return the indices of the input entries that these outputs read in these pairs."""
         first = output // self._outputs_of_group * self._inputs_of_group
         if self._several:
             image, pair = np.divmod(pair, self.kernel.sliding.pairs)
@@ -76,7 +76,8 @@ class Slid:
         return self.inputs(output, pair)
 
     def named(self, output: IntArray, pair: IntArray, *, by_input: bool) -> IntArray:
-        """Which entries of the inputs these pairs read, or else which of weight[outputs, taps]."""
+        """Return the indices of the input entries that these pairs read, or, unless ``by_input``, those of
+        weight[outputs, taps]."""
         return self.indices(output, pair) if by_input else output * self.taps + self.tap(pair)
 
     def entries(self, start: int, stop: int) -> tuple[IntArray, IntArray, IntArray]:

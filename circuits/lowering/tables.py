@@ -140,7 +140,8 @@ class Tables(Arithmetic):
 
 
 def _rounds(count: int, width: int, bits: int) -> Rounds | None:
-    """Where the largest of values of few bits are cheaper by tables of their own."""
+    """Return the rounds of tables of their own for the largest of values of few bits, if they are cheaper;
+    else None."""
     return rounds(count, width, bits, _largest_by_products(count, width, bits).total(by_digits=False))
 
 
@@ -149,7 +150,7 @@ def _largest_by_products(count: int, width: int, bits: int) -> Cost:
 
 
 def _is_by_digits(count: int, function: Tabulation) -> bool:
-    """Whether few values of a function are cheaper by their digits than by its table. A table of 2^8 rows or
-    less is always looked up: nodes with the same share it."""
+    """Return whether few values of a function are cheaper by their digits than by its table. A table of 2^8
+    rows or less is always looked up, since nodes with the same function share it."""
     rows = len(function.values) + 1 + 2 * count
     return function.bits > _SMALL and count * gadgets.tabulate_cost(function, None) < rows

@@ -33,7 +33,8 @@ class StoredGraph:
 
 
 def graph_to_bytes(graph: Graph) -> bytes:
-    """What ``graph`` computes, without the types that its file gives weights, as bytes. They hold these."""
+    """Encode the function of ``graph`` as bytes, without the types that its file declares for weights: the
+    weights in the bytes have these types applied."""
     nodes = tuple(_undeclared(node) for node in graph.nodes)
     stored = StoredGraph(
         graph.inputs,

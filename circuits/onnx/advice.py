@@ -1,4 +1,4 @@
-"""What to use in place of operators that have no circuit."""
+"""Alternatives to operators that have no circuit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _GROUPS = {
 ADVICE: Final[Mapping[str, str]] = {
     name: advice for advice, names in _GROUPS.items() for name in names.split()
 }
-"""What to do about operators of ONNX that have no circuit, by ``op_type``."""
+"""The advice for each ONNX operator that has no circuit, by ``op_type``."""
 
 
 # What no optimiser has written; of all else of onnxruntime's own an optimiser has.

@@ -96,7 +96,8 @@ class Constant:
 
 
 class Allowance:
-    """How many elements of weights may still be kept, read or computed, and how much computed in all."""
+    """The number of weight elements that may still be kept, read or computed, and the work that may still be
+    done."""
 
     def __init__(self) -> None:
         self._left, self._work = MOST_WEIGHTS, _MOST_WORK

@@ -61,7 +61,7 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
 
 
 def is_elsewhere(tensor: TensorProto) -> bool:
-    """Whether its data is in another file."""
+    """Return whether the tensor's data is in another file."""
     return bool(tensor.external_data) or tensor.data_location == TensorProto.EXTERNAL
 
 

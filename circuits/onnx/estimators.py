@@ -72,7 +72,8 @@ def export_tabular(model: Any, rows: Any) -> Tabular:
 
 
 def is_of_tables(model: Any, rows: Any) -> bool:
-    """Whether rows have names, words or gaps, and the model is of a library of such."""
+    """Return whether rows have column names, words or gaps, and the model's library is one that takes
+    tables."""
     kinds = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
     return bool(kinds & _LEARNED.keys()) and is_table(rows)
 
@@ -85,7 +86,7 @@ def _exported(exporter: Callable[[Any, NDArray[Any]], bytes], model: Any, exampl
 
 
 def _refusing(model: Any, export: Callable[[], Made]) -> Made:
-    """What an exporter makes, or an error that says why there is nothing."""
+    """Return the result of the exporter, or raise an error that says why there is none."""
     said = StringIO()
     _require_fitted(model)
     try:
@@ -145,7 +146,8 @@ def _numbers(rows: Any) -> NDArray[Any]:
 
 
 def _columns(rows: Any) -> str:
-    """Which of a table that has no numbers."""
+    """Return the names of a table's columns that are not numeric, as a phrase for messages; "" without
+    names."""
     kinds = getattr(rows, "dtypes", None)
     if kinds is None or not hasattr(kinds, "items"):
         return ""
@@ -159,7 +161,7 @@ def _row(rows: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _sklearn(model: Any, rows: NDArray[Any]) -> bytes:
-    """What is in a pipeline may be of XGBoost's or LightGBM's."""
+    """Export a scikit-learn model or pipeline. A pipeline may contain models of XGBoost's or LightGBM's."""
     from skl2onnx import to_onnx
 
     _let_pipelines_have_trees()
@@ -225,14 +227,15 @@ def _places_of(columns: Any, names: list[Any]) -> Any:
 
 
 def _scores_are_turned(model: Any) -> bool:
-    """Whether the file's two scores are in the other order than its labels: those of libsvm's one score."""
+    """Return whether the file's two scores are in the other order than its labels, as with libsvm's single
+    score."""
     model = getattr(model, "best_estimator_", model)
     is_machine = type(model).__name__ in ("SVC", "NuSVC") and model.probability is not True
     return is_machine and len(model.classes_) == 2
 
 
 def _turn_scores(graph: GraphProto) -> None:
-    """What a ZipMap reads, negated."""
+    """Negate the scores that a ZipMap reads."""
     at, mapped = next((at, node) for at, node in enumerate(graph.node) if node.op_type == "ZipMap")
     turned = f"{mapped.input[0]}_turned"
     graph.node.insert(at, make_node("Neg", [mapped.input[0]], [turned]))

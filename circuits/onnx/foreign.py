@@ -23,7 +23,8 @@ def not_onnx(data: bytes, reason: str) -> ModelError:
 
 
 def _kind(data: bytes) -> str | None:
-    """What the file is of the kinds that Python's libraries save models as, by the first bytes alone."""
+    """Return the kind of file, among the kinds as which Python's libraries save models, by the first bytes
+    alone; None if it is none of them."""
     if data.startswith(b"PK\x03\x04"):
         return "an archive, such as PyTorch (.pt, .pth) and Keras (.keras) save"
     if data.startswith(b"\x89HDF\r\n\x1a\n"):

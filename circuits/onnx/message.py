@@ -74,7 +74,7 @@ def decode(data: bytes) -> ModelProto:
 
 
 def message(file: bytes | os.PathLike[str]) -> ModelProto:
-    """What ``decode`` makes of a file, its bytes or its path."""
+    """Decode an ONNX file, given by its bytes or its path."""
     return decode(file if isinstance(file, bytes) else Path(file).read_bytes())
 
 
@@ -103,14 +103,15 @@ def operator_set(model: ModelProto) -> int:
 
 
 def _versions(model: ModelProto) -> list[int]:
-    """Those that it names. A file without operators of ONNX's own domain need not: the newest does for it."""
+    """Return the operator sets that the model names. A file without operators of ONNX's own domain need not
+    name one: it gets the newest."""
     named = [*{opset.version for opset in model.opset_import if opset.domain in _OWN}]
     needed = any(node.domain in _OWN for node in model.graph.node)
     return named if named or needed else [onnx_opset_version()]
 
 
 def has_learned(model: ModelProto) -> bool:
-    """Whether it names operators of other models than networks, which are of tables."""
+    """Return whether the model names operators of ``ai.onnx.ml``, those of tabular models."""
     return any(opset.domain == "ai.onnx.ml" for opset in model.opset_import)
 
 
@@ -182,8 +183,8 @@ def require_known(sizes: Mapping[str, int], entries: Sequence[ValueInfoProto]) -
 
 
 def count(entry: ValueInfoProto, sizes: Mapping[str, int]) -> NDArray[np.int64] | None:
-    """What ``sizes`` fixes an input of a single whole number to, such as a sampling rate or a length, in the
-    input's shape; None for all other inputs."""
+    """Return the value to which ``sizes`` fixes an input of a single whole number, such as a sampling rate or
+    a length, in the input's shape; None for all other inputs."""
     if entry.name not in sizes or not _is_count(entry):
         return None
     return np.full((1,) * len(entry.type.tensor_type.shape.dim), sizes[entry.name])
@@ -196,14 +197,14 @@ def _is_count(entry: ValueInfoProto) -> bool:
 
 
 def _name(entry: ValueInfoProto, axis: int) -> str:
-    """What a dimension is called that is not fixed; one without a name by its place."""
+    """Return the name of an open dimension; if the file gives none, a name by its place."""
     said = entry.type.tensor_type.shape.dim[axis].dim_param
     return f"{entry.name}.{axis}" if said in _NO_NAMES else said
 
 
 def open_sizes(entry: ValueInfoProto, shape: Sequence[int]) -> dict[str, int]:
-    """How long a tensor of this shape has the dimensions of an input that the file leaves open, by what they
-    are called, but for a batch of one; none where it has another number of dimensions."""
+    """Return the sizes that a tensor of this shape gives to the dimensions which the file leaves open for an
+    input, by their names, except a batch of one; empty if the number of dimensions differs."""
     dimensions = entry.type.tensor_type.shape.dim
     if len(dimensions) != len(shape):
         return {}
@@ -215,7 +216,8 @@ def open_sizes(entry: ValueInfoProto, shape: Sequence[int]) -> dict[str, int]:
 
 
 def input_values(entry: ValueInfoProto) -> Values:
-    """What numbers an input of the network is of."""
+    """Return the kind of numbers of an input of the network. Raises ``ModelError``
+    (``model.tensor_type``)."""
     kind = entry.type.tensor_type.elem_type
     if kind in FLOATS:
         return "real"

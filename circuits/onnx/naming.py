@@ -1,4 +1,4 @@
-"""How errors name nodes and tensors of a file."""
+"""The names of a file's nodes and tensors in errors."""
 
 from __future__ import annotations
 

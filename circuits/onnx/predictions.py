@@ -1,4 +1,4 @@
-"""What a model in memory answers itself, to compare with the file that was exported of it."""
+"""The answers of a model in memory, to compare with the file that was exported from it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NAMES: Final = {
 
 
 def predictions(model: Any, *inputs: Any, names: Sequence[str] = ()) -> Answers:
-    """What ``model`` answers to a batch of ``inputs``, [n, …] each, float64 or int64[n, …] by the names of
-    outputs of the exported file.
+    """Return the answers of ``model`` to a batch of ``inputs``, [n, …] each: float64 or int64[n, …] by the
+    names of outputs of the exported file.
 
-    ``model``: as ``export_model`` takes it. Labels are numbers: of classes that are words their places in
+    ``model``: as ``export_model`` takes it. Labels are numbers; a class that is a word has its place in
     ``classes_``. Models of tables: an answer has each name that an exporter gives it (``label`` and
-    ``output_label``), and what a model cannot be asked for is left out. Modules of PyTorch's and models of
-    Keras': outputs in order by ``names``, those of the file; by ``output_0`` and so on where there are none.
-    Raises ``ModelError`` (``model.export``) where the model itself fails.
+    ``output_label``), and answers that the model does not give are left out. PyTorch modules and Keras
+    models: outputs in order by ``names``, those of the file; without names, by ``output_0`` and so on. Raises
+    ``ModelError`` (``model.export``) where the model itself fails.
     """
     for kind in type(model).__mro__:
         ask = _LIBRARIES.get(kind.__module__.partition(".")[0])
@@ -68,8 +68,8 @@ def _torch(module: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answer
 
 
 def _tensors(made: Any) -> list[Any]:
-    """Those that a module gives back, in the order in which exporters write them; what is None they leave
-    out."""
+    """Return the tensors that a module returns, in the order in which exporters write them. Exporters leave
+    out None."""
     if isinstance(made, Mapping):
         made = list(made.values())
     if isinstance(made, list | tuple):
@@ -137,7 +137,8 @@ def _asked(model: Any, rows: Any) -> Answers:
 
 
 def _first(model: Any, rows: Any, *methods: str) -> NDArray[Any] | None:
-    """What the first method that there is says, if that is one array of numbers."""
+    """Return the answer of the first of ``methods`` that the model has; None if there is none, or if the
+    answer is not one array of numbers."""
     for method in methods:
         if hasattr(model, method):
             said = getattr(model, method)(rows)
@@ -159,7 +160,7 @@ def _places(said: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
 
 
 def _booster(model: Any) -> Callable[[Any], Any]:
-    """How a booster of XGBoost's or LightGBM's is asked."""
+    """Return the function that predicts with a booster of XGBoost's or LightGBM's."""
     if not hasattr(model, "get_score"):
         return lambda rows: model.predict(rows)
     from xgboost import DMatrix

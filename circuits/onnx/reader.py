@@ -77,7 +77,8 @@ class Trace(NamedTuple):
 
 
 def trace(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[str, int]) -> Trace:
-    """Where each tensor of the file is in the network. Arguments and errors as for ``read``."""
+    """Return the network and, for each tensor of the file, its value there. Arguments and errors as for
+    ``read``."""
     reader = _walked(source, operators, sizes)
     return Trace(reader.finished(whole=True), reader.traced())
 
@@ -295,8 +296,8 @@ class _Reader:
         return tuple(Traced(name, node, value) for name, node, value in known if isinstance(value, Data))
 
     def _classes(self, tensor: str, output: str) -> str:
-        """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays.
-        Else the output."""
+        """Return the tensor that a final Softmax or ArgMax over classes reads, if nodes compute that tensor:
+        the label stays the same. Else return the output."""
         ranked = self._building.ranked.get(tensor, output)
         return output if ranked in {entry.name for entry in self._building.inputs} else ranked
 
@@ -332,7 +333,8 @@ def _unwritten(scope: Scope, name: str, reader: str) -> ModelError:
 
 
 def _made(operator: Operator, step: Step) -> Sequence[Held]:
-    """What the node becomes. A failure of the reader itself is an error that names the node."""
+    """Return the values that the node becomes. A failure of the reader itself becomes an error that names the
+    node."""
     try:
         made = operator.read(step)
     except (ZenError, MemoryError):

@@ -93,7 +93,7 @@ class Masked(NamedTuple):
 
 
 def of_kind(value: Value, kind: int | None) -> Value:
-    """What is computed, as elements of this kind."""
+    """Return the value with elements of this kind if it is computed; a constant as it is."""
     return replace(value, kind=kind) if isinstance(value, Data) else value
 
 
@@ -173,7 +173,8 @@ class Building:
         return made
 
     def is_given(self, tensor: str) -> bool:
-        """Whether all that is in it are integers of inputs, moved at most."""
+        """Return whether the tensor holds nothing but integers or booleans of inputs, which nodes at most
+        moved."""
         maker = self.makers.get(tensor)
         if maker is None:
             return any(entry.name == tensor and entry.values != "real" for entry in self.inputs)
@@ -230,7 +231,7 @@ class Step:
         return self.graphs[attribute]
 
     def tensors(self, position: int = 0) -> tuple[Value, ...]:
-        """Those of an input that is a list of them."""
+        """Return the tensors of an input that is a list of tensors."""
         value = self.inputs[position] if self.has(position) else None
         if not isinstance(value, TensorList):
             raise self.refuse("tensor_type", f"takes a list of tensors as its input {position}")
@@ -240,7 +241,7 @@ class Step:
         return isinstance(self.value(position), Data)
 
     def is_whole(self, position: int) -> bool:
-        """Whether an input is of integers or booleans."""
+        """Return whether an input has integers or booleans."""
         kind = self.value(position).kind
         return kind is not None and kind not in FLOATS
 

@@ -149,7 +149,7 @@ ONNX = {
     )
     for name, operator in read.items()
 }
-"""What reads an ONNX node, by its domain and ``op_type``."""
+"""The reader of an ONNX node, by its domain and ``op_type``."""
 
 INTEGERS: dict[str, type[QuantNode]] = {
     Again.operator(): Again,

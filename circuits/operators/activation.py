@@ -263,7 +263,7 @@ def tabulate(graph: Graph) -> Graph:
 
 
 def _joined(node: Node, sources: Sequence[_Part]) -> _Part | None:
-    """What ``node`` makes of ``sources``; None where that is no function of one tensor."""
+    """Return the function that ``node`` makes of ``sources``; None if it is no function of one tensor."""
     function = node.formula(*(source.function for source in sources))
     entry, *others = (source.entry for source in sources)
     if function is None or set(others) - {entry} or len(function) > formula.LONGEST:

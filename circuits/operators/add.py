@@ -72,7 +72,8 @@ class Sum(Node):
         return total
 
     def needed(self, at: int, reading: Reading) -> Interval:
-        """What brings the sum to where it matters, whatever the others are."""
+        """Return the interval of an input that can bring the sum to where it matters, whatever the other
+        inputs are."""
         span, made = reading.spans[at], reading.made
         if made is None:
             return span

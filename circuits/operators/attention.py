@@ -89,7 +89,8 @@ def _widened(step: Step, mask: Value, length: int) -> tuple[Value, list[Kept]]:
 
 
 def _seen(step: Step, tokens: int, length: int, past: int) -> list[Kept]:
-    """Which keys each query may see: as many as there are, none that come after it, or those in a window."""
+    """Return the masks of keys that each query may see, one for each restriction: as many keys as there are,
+    none after the query, or those in a window."""
     said, (query, key) = step.attributes, np.ogrid[:tokens, :length]
     last: Value = step.value(6) if step.has(6) else Constant(np.array([past + tokens]), Element.INT64)
     left, right = (said.get(f"{side}_window_size", -1) for side in ("left", "right"))
@@ -105,7 +106,8 @@ def _seen(step: Step, tokens: int, length: int, past: int) -> list[Kept]:
 
 
 def _bounded(step: Step, count: Value, sign: int, rest: IntArray) -> Kept:
-    """Whether ``count``, one of each sample, times ``sign`` and plus ``rest`` [queries, keys] is above 0."""
+    """Return whether ``count``, one of each sample, times ``sign`` and plus ``rest`` [queries, keys] is above
+    0."""
     whole = shape_of(count)
     samples = math.prod(whole)
     if whole not in ((samples,), (samples, 1)):
@@ -195,7 +197,8 @@ def _grouped(step: Step) -> Sequence[Value]:
 
 
 class _Attended(NamedTuple):
-    """What queries get, and the scores in four stages: as they are, capped, with what is added, as shares."""
+    """The values of queries, and the scores in four stages: raw, capped, with the added terms, and as
+    shares."""
 
     values: Value
     stages: tuple[Value, Value, Value, Value]
@@ -245,8 +248,8 @@ def _attended(
 
 
 def _some(kept: Sequence[Kept], shape: Shape) -> tuple[list[Kept], NDArray[np.bool_]]:
-    """What is kept of scores of this shape, and the queries of which constants keep nothing: these keep
-    all."""
+    """Return the masks of scores of this shape, and the queries for which constant masks keep no key. The
+    masks that are returned keep all keys of these queries."""
     constants = [each for each in kept if not isinstance(each, Data)]
     if not constants:
         return [*kept], np.zeros(shape[:-1], np.bool_)
@@ -256,7 +259,7 @@ def _some(kept: Sequence[Kept], shape: Shape) -> tuple[list[Kept], NDArray[np.bo
 
 
 def _lengths(step: Step, query: Value, key: Value, value: Value) -> tuple[int, int]:
-    """How many queries and keys there are."""
+    """Return the number of queries and of keys. Raises ``ModelError`` where the shapes do not fit."""
     q, k, v = (shape_of(each) for each in (query, key, value))
     fits = len(q) == len(k) == len(v) == 4 and q[0] == k[0] == v[0] and k[1:3] == v[1:3] and q[3] == k[3]
     if not fits or q[1] % k[1]:
@@ -275,7 +278,7 @@ def _kept(value: Value) -> Kept:
 
 
 def _of_index(step: Step, value: Value, length: int) -> Kept:
-    """How many keys there are, or for each whether it counts."""
+    """Return the mask of keys from ``value``: a number of keys, or for each key whether it counts."""
     whole = shape_of(value)
     if whole == (1,):
         return _shorter(step, value, length)

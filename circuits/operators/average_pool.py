@@ -41,7 +41,7 @@ class AveragePool(Pool):
         return sums / self.counts(inputs[0].shape[2:])
 
     def counts(self, plane: Shape) -> IntArray:
-        """How many values each window over ``plane`` averages: int64[*positions]."""
+        """Return the number of values that each window over ``plane`` averages, int64[*positions]."""
         rank = len(plane)
         beyond = self.beyond or (0,) * rank
         ends = [after - out for after, out in zip(self.padding[rank : 2 * rank], beyond, strict=True)]

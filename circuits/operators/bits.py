@@ -49,7 +49,8 @@ def _formula(step: Step, text: str, given: float) -> str:
 
 
 def _common(number: int) -> Iterator[str]:
-    """What is x at the bits of the number, a run of them after the other; all above for one below 0."""
+    """Yield formulas whose sum is x at the bits of the number, one for each run of bits; all bits above for a
+    number below 0."""
     low = 0
     while low <= _MOST:
         high = low

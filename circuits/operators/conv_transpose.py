@@ -42,7 +42,7 @@ class _Axis(NamedTuple):
 
     @property
     def _reach(self) -> int:
-        """How far behind a position its last tap reads."""
+        """The distance from a position to the entry that its last tap reads."""
         return self.dilation * (self.taps - 1)
 
     @property
@@ -140,7 +140,7 @@ def _phased(weight: Constant, groups: int, axes: list[_Axis]) -> Constant:
 
 
 def _axes(step: Step, plane: Sizes, kernel: Sizes) -> list[_Axis]:
-    """What the attributes ask for."""
+    """Return the parameters of each axis that the attributes ask for. Raises ``ModelError``."""
     rank, said = len(kernel), step.attributes
     stride, dilation = said.get("strides", [1] * rank), said.get("dilations", [1] * rank)
     pads, more = said.get("pads", [0] * 2 * rank), said.get("output_padding", [0] * rank)

@@ -1,6 +1,4 @@
-"""What the module of an operator adds to the house: one entry each, listed in
-``zenserve.circuits.operators``.
-"""
+"""The interface of an operator's module: one entry each, listed in ``zenserve.circuits.operators``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to the columns of a table before a model reads it, as scikit-learn's users do."""
+"""Preprocessing of a table's columns before a model reads them, as scikit-learn has it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _normalizer(step: Step) -> Value:
 
 
 def _are_shares(step: Step, data: Data) -> bool:
-    """Whether a Softmax made the rows, which add up to 1."""
+    """Return whether a Softmax made the rows, which therefore add up to 1."""
     maker = step.building.makers.get(data.tensor)
     while isinstance(maker, Reshape):
         maker = step.building.makers.get(maker.inputs[0])
@@ -98,7 +98,8 @@ def _are_shares(step: Step, data: Data) -> bool:
 
 
 def _imputer(step: Step) -> Value:
-    """What is missing is not a number, or infinite, and that is no input. A whole number may stand for it."""
+    """Return the rows with missing values replaced. NaN and infinity are no inputs, so nothing is replaced
+    for them; a whole number may mark a missing value."""
     said = step.attributes
     missing = said.get("replaced_value_int64", said.get("replaced_value_float", 0.0))
     if not math.isfinite(missing):

@@ -47,15 +47,16 @@ _LIMB: Final = 8
 
 @dataclass(frozen=True, eq=False)
 class Forest(Node):
-    """What the leaves add up to that trees lead a vector to, int64 and float64 arrays.
+    """An ensemble of decision trees: the sums of the leaves to which they lead a vector. Fields are int64 and
+    float64 arrays.
 
     ``roots`` [trees], ``children`` [nodes, 2] and so on: 0 and above are nodes, -1 and below the leaves 0, 1
     and so on. A node leads to the first child where ``x[feature] <= threshold``, or, where ``strict``, ``<``.
     The v-th number of a leaf [leaves, V] of tree t counts for column ``targets[t, v]``, and the output is
-    ``base + mix columns``, mix[outputs, columns] of integers. ``near``: an entry that is so near to a
-    threshold is equal to it, as in floats of fewer bits.
+    ``base + mix columns``, mix[outputs, columns] of integers. ``near``: an entry within this distance of a
+    threshold counts as equal to it, as in floats of fewer bits.
 
-    Raises ``ModelError``: ``model.shape`` for trees that are none, and ``model.not_finite``.
+    Raises ``ModelError``: ``model.shape`` for invalid trees, and ``model.not_finite``.
     """
 
     called = "forest"
@@ -124,8 +125,8 @@ class Forest(Node):
         return np.where(self.strict != 0, self.threshold - self.near, self.threshold + self.near)
 
     def compared(self, span: Interval) -> tuple[Interval, float]:
-        """What an input reaches that is compared alone, thresholds included, and the step that tells them
-        apart."""
+        """Return the interval of an input that is compared alone, thresholds included, and the step that
+        resolves its thresholds."""
         if not self.threshold.size:
             return span, math.inf
         steps = []

@@ -61,7 +61,7 @@ def _middles(length: int) -> FloatArray:
 
 
 def _has(step: Step) -> Value:
-    """Whether a number is infinite or none: no computed one is."""
+    """Return zeros for IsInf and IsNaN: no computed number is infinite or NaN."""
     return Constant(np.zeros(step.whole(), np.int64), Element.BOOL)
 
 

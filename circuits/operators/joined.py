@@ -1,4 +1,5 @@
-"""What onnxruntime's optimiser joined: layers with the activation behind them, and Gelu with its bias."""
+"""Operators that onnxruntime's optimiser fuses: layers with the activation behind them, and Gelu with its
+bias."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def _encoded(step: Step) -> Value:
 
 
 def _values(step: Step) -> tuple[FloatArray, float, int]:
-    """What the keys stand for, what all others do, and of which kind that is."""
+    """Return the values of the keys, the value of all other keys, and the kind of the values."""
     said = step.attributes
     if "values_strings" in said:
         places = {word: place for place, word in enumerate(dict.fromkeys(said["values_strings"]))}

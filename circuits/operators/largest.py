@@ -1,5 +1,5 @@
-"""Where the largest and the smallest entries are: ArgMax, ArgMin, TopK and Hardmax. At the end of a network,
-over its classes, they are left out: the label is the same without."""
+"""The places of the largest and the smallest entries: ArgMax, ArgMin, TopK and Hardmax. At the end of a
+network, over its classes, these nodes are left out: the label is the same without them."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class TopK(Node):
 
 
 def ranking(span: Interval, winning: Winning | None, *, smallest: bool = False) -> Interval:
-    """What of ``span`` matters to which entries of rows are largest, or smallest: outliers, as what a mask
-    leaves out, lose, if they are less than all others."""
+    """Return the part of ``span`` that decides which entries of rows are largest, or smallest. Outliers less
+    than all other entries, such as masked ones, lose in any case."""
     if winning is None:
         return span
     room = (winning.high - winning.least) * _ROOM or 1.0
@@ -141,7 +141,7 @@ class _Ranked:
         return shaped(self._step, made, (self.count, count))
 
     def back(self, data: Data, kind: int | None) -> Data:
-        """What has [lines, count] along the axis again."""
+        """Move the entries [lines, count] of ``data`` back along the axis."""
         moved = shaped(self._step, data, (*self.rest, (data.shape or ())[-1]))
         made = rearranged(
             replace(self._step, inputs=[moved]), lambda places: np.moveaxis(places, -1, self.axis), 0

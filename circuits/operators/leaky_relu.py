@@ -119,7 +119,7 @@ class Bent(Accumulating):
         return np.where(centred < 0, below.astype(np.int64), above) * centred
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
-        """Those of ``below c + (above - below) max(c, 0)``, as ``summed`` has it, term by term."""
+        """Return the bounds of ``below c + (above - below) max(c, 0)``, term by term as in ``summed``."""
         (low, high), (below, above) = types[0].centred, self.bend
         rest = (above - below) * high
         least = np.minimum(below * low, below * high) + np.minimum(rest, 0)

@@ -1,8 +1,9 @@
-"""What masks leave out of a softmax.
+"""Masks of a softmax: the entries that it leaves out.
 
 A mask makes scores so small that their exponentials are 0. As a number in the tensor it would take all of the
-type's range and leave none to the scores. So what is masked is known by the tensor without the mask, and
-where it stays (``Masked``): a softmax reads these, and the masked tensor is cut off unless others read it.
+type's range and leave none to the scores. So a masked tensor is represented by the tensor without the mask,
+and by the entries that are kept (``Masked``): a softmax reads these two, and the masked tensor itself is
+removed unless other nodes read it.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def finite(value: Value) -> Value:
 
 
 def is_small(array: NDArray[Any]) -> bool:
-    """Whether a softmax sees nothing of any of these."""
+    """Return whether all of these are so small that a softmax gives them no share."""
     return bool((array <= _LEAST).all())
 
 
@@ -152,7 +153,8 @@ def _part(step: Step, value: Value) -> Masked:
 
 
 def _mask(step: Step, data: Data) -> Masked | None:
-    """What is 0 for one of two values of an input, and small for the other, is a mask."""
+    """Return the tensor as a mask if it is a function of one boolean input that is 0 for one of its two
+    values and small for the other; else None."""
     found = _function(step, data.tensor, [_MOST_NODES])
     if found is None:
         return None

@@ -1,7 +1,7 @@
-"""What of ONNX only moves values: some of them, in any order, as often as it likes, zeros between them.
+"""ONNX operators that only move values: they select, reorder and repeat entries, and put zeros between them.
 
-Each operator is a function of places, which says where every entry of its output comes from. That is true
-of constants, too.
+Each operator is a function of places, which gives the source of every entry of its output. It applies to
+constants as well.
 """
 
 from __future__ import annotations

@@ -130,7 +130,8 @@ def multiply(step: Step) -> Value:
 
 
 def _zeros(step: Step) -> Value:
-    """What zero makes of a tensor, whatever is in it."""
+    """Return zeros of the broadcast shape: the result with a zero operand, whatever the other tensor
+    holds."""
     try:
         shape = np.broadcast_shapes(step.whole(0), step.whole(1))
     except ValueError:

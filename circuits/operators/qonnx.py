@@ -61,7 +61,7 @@ class _Quantiser(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has one scale and one zero point."""
+        """True if there is one scale and one zero point for all entries."""
         return self.before.size == self.shift.size == self.scale.size == self.zero_point.size == 1
 
 

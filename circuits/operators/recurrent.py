@@ -75,7 +75,8 @@ class QuantRecurrent(QuantDense):
         return [move, *super().relate([both], [kind], privacy)]
 
     def excess(self, types: Sequence[Affine], size: int) -> IntArray:
-        """What counting the second vector, behind ``size`` entries, from the first one's zero point adds."""
+        """Return the excess in the sums of reading the second vector, behind ``size`` entries, with the first
+        vector's zero point."""
         shift = types[1].zero_point - types[0].zero_point
         added: IntArray = shift * self.centred_weight[:, size:].sum(axis=1)
         return added

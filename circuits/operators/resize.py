@@ -160,7 +160,7 @@ def _moved(step: Step, value: Value, places: Callable[[IntArray], IntArray]) -> 
 
 
 def _resized(step: Step, newer: bool) -> list[_Axis]:
-    """What becomes of each axis, which all are or those that the node names."""
+    """Return the resizing of each axis. The node resizes all axes, or those that it names."""
     whole, said = step.whole(), step.attributes
     chosen = step.axes(said.get("axes") or range(len(whole)), len(whole))
     lengths = [whole[axis] for axis in chosen]
@@ -235,7 +235,8 @@ def _from_half_pixel_of_several(at: Singles, axis: _Axis) -> Singles:
 
 
 def _from_half_pixel_symmetric(at: Singles, axis: _Axis) -> Singles:
-    """What rounding the length cuts off or adds is so at both ends. It is of double precision."""
+    """Map output places to places of the input, with the length that rounding cuts off or adds split between
+    both ends. Computed in double precision."""
     adjustment = np.float32(axis.length) / (axis.scale * np.float32(axis.size))
     offset = axis.size / 2 * (1 - float(adjustment))
     return (offset + (at + 0.5).astype(np.float64) / float(axis.scale) - 0.5).astype(np.float32)

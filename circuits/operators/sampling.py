@@ -74,7 +74,8 @@ def _place(at: FloatArray, size: int, corners: bool) -> FloatArray:
 
 
 def _inside(place: FloatArray, size: int, corners: bool, padding: bytes) -> FloatArray:
-    """Where what is beyond the ends is."""
+    """Map places beyond the ends of an axis as the padding mode prescribes. Places far beyond either end are
+    clipped to -2 and ``size + 1``, where nothing is read."""
     if padding == b"border":
         place = np.clip(place, 0, size - 1)
     elif padding == b"reflection":

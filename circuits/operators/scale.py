@@ -43,7 +43,7 @@ class Scale(Parametric):
         return inputs[0] * self.weight.reshape(along) + self.bias.reshape(along)
 
     def formula(self, *inputs: str) -> str | None:
-        """Where all channels have the same factor and term."""
+        """Return the formula if all channels have the same factor and term, else None."""
         factor, term = float(self.weight[0]), float(self.bias[0])
         if (self.weight != factor).any() or (self.bias != term).any():
             return None
@@ -77,8 +77,8 @@ def scale_before_movers(graph: Graph) -> Graph:
 
 
 def _of_channels(name: str, node: Scale, chain: Sequence[Node], shape: Shape) -> Scale | None:
-    """What ``node`` does to a tensor of this shape that the chain moves, if it treats all values of a channel
-    alike."""
+    """Return the Scale that does before the chain what ``node`` does behind it to a tensor of this shape,
+    which the chain moves; None unless ``node`` treats all values of a channel alike."""
     channels = _wide(np.arange(float(shape[0])), shape)
     for each in chain:
         channels = each.run(channels)
@@ -157,7 +157,7 @@ def scale_into_next(graph: Graph) -> Graph:
 
 
 def scale_to_conv(graph: Graph) -> Graph:
-    """What is left of Scale becomes a depthwise 1x1 convolution."""
+    """Replace each remaining Scale by a depthwise 1x1 convolution."""
     nodes: list[Node] = []
     taken = set(graph.shapes)
     for node in graph.nodes:

@@ -1,5 +1,5 @@
-"""What is put together of several tensors: one behind the other or around it, or some entries written over
-others'."""
+"""Operators that combine several tensors: one behind the other or around it, or entries of one written over
+those of another."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _pad(step: Step) -> Value:
 
 
 def _widths(step: Step, whole: Shape, mode: bytes) -> list[tuple[int, int]]:
-    """How many entries come before and after each axis; below 0 as many go."""
+    """Return the numbers of entries to pad before and after each axis; negative numbers crop."""
     pads, given = step.numbers("pads", 1), step.integers("axes", 3)
     axes = step.axes(range(len(whole)) if given is None else given, len(whole))
     if len(pads) != 2 * len(axes):
@@ -149,7 +149,7 @@ def _grows(widths: Sequence[tuple[int, int]]) -> bool:
 
 
 def _padding(step: Step) -> Data | float:
-    """What stands around."""
+    """Return the padding value: a computed tensor, or a number."""
     if step.has(2) and step.is_data(2):
         return step.data(2)
     number: float = step.attributes.get("value", step.number(2, 0.0))
@@ -341,7 +341,7 @@ def _by_booleans(step: Step, hot: Value, rows: Value, lines: IntArray) -> Value:
 
 
 def _untouched(step: Step, hot: Value) -> Data:
-    """Whether nothing is written to a place: [lines or 1, size]."""
+    """Return booleans for the places to which nothing is written, [lines or 1, size]."""
     assert isinstance(hot, Data)  # noqa: S101  places are computed
     shape = hot.shape or ()
     rows = Rows(step, hot, [1])

@@ -43,10 +43,9 @@ Outside = Literal["nearest", "none", "refused"]
 
 @dataclass(frozen=True, eq=False)
 class OneHot(Node):
-    """Whether each place, from zero or, where it ``wraps``, before the end, is 0, 1 and so on below ``size``:
-    [.., size].
+    """The one-hot encoding of places, [.., size]. Where it ``wraps``, negative places count from the end.
 
-    Of one ``outside`` it is said that it is the nearest, or none of these, or it is refused.
+    ``outside``: a place beyond either end counts as the nearest one, as none, or is refused.
     """
 
     called = "place"
@@ -101,7 +100,7 @@ def _booleans(columns: IntArray, size: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class QuantOneHot(QuantNode):
-    """Whether ``places[q]`` is 0, 1 and so on below ``size``; -1 is none of them, -2 is refused."""
+    """The one-hot encoding [.., size] of ``places[q]``; -1 is none of the places, -2 is refused."""
 
     places: IntArray = field(repr=False)
     size: int

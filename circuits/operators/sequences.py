@@ -109,7 +109,7 @@ class _Direction:
         return [self.step.emit(Gather, (tensor,), part) for part in places]
 
     def rest(self, gate: str) -> str:
-        """What a gate lacks of one, in the gate's type."""
+        """Emit 1 less the gate, in the gate's type."""
         self.step.building.tied.setdefault(self.ones, gate)
         return self.step.emit(Sub, (self.ones, gate))
 
@@ -174,7 +174,7 @@ def _lstm(layer: _Direction, x: str, states: States) -> States:
 
 
 Cell = Callable[[_Direction, str, States], States]
-"""What a step makes of its input and of the states before."""
+"""A step's function of its input and the states before it."""
 
 
 class _Kind(NamedTuple):

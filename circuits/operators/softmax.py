@@ -90,7 +90,8 @@ class Softmax(Node):
         return Winning.of(x)
 
     def needed(self, at: int, reading: Reading) -> Interval:
-        """What is so much less than the largest of its row that its share is less than half a step is 0."""
+        """Return the part of the input's interval that matters: below it, a share of its row is less than
+        half a step and becomes 0."""
         span, won = reading.spans[at], reading.winning
         if won is None:
             return span
@@ -98,7 +99,8 @@ class Softmax(Node):
         return without_outliers(span, Interval(min(won.least, least), won.high))
 
     def quantise(self, site: Site) -> QuantSoftmax:
-        """Where a share may reach a half, to a type that all of them fit."""
+        """Quantise the node. If a share may reach a half, and the type is not fixed, the output has a type
+        for all shares from 0 to 1."""
         kind, output = site.incoming(), site.output()
         if site.fixed is None and 2 * output.scale * output.top > 1:
             output = rescaling.affine(Interval(0, 1), site.settings.bits, site.name)

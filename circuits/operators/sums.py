@@ -33,7 +33,8 @@ class Accumulating(QuantNode):
         raise NotImplementedError
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
-        """What the sums reach over all inputs of these types and shapes, for exactly these weights."""
+        """Return the bounds of the sums over all inputs of these types and shapes, for exactly these
+        weights."""
         raise NotImplementedError
 
     def type_bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
@@ -78,7 +79,7 @@ class Accumulating(QuantNode):
         return Bound.of(min(max(low, least), high), max(min(high, most), low))
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
-        """What makes ``sums`` of the inputs less their zero points, ``terms``."""
+        """Return the relations that compute ``sums`` from ``terms``, the inputs less their zero points."""
         return [Linear(self.name, sums, tuple(terms))]
 
     def scales(self) -> dict[str, Any] | None:
@@ -123,7 +124,7 @@ class Windowed(Accumulating):
     """Sums over windows that slide: ``acc = sum_k centred_weight[o, k] (q_k - z) + bias[o]``."""
 
     def sliding(self, shape: Shape) -> Sliding:
-        """How the kernel slides over an input of this shape, read as an image."""
+        """Return the sliding of the kernel over an input of this shape, read as an image."""
         raise NotImplementedError
 
     def kernel_weight(self, shape: Shape) -> IntArray:

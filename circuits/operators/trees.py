@@ -51,7 +51,7 @@ class _Nodes(NamedTuple):
 
 
 class _Weights(NamedTuple):
-    """What leaves add to targets: a row each."""
+    """The numbers that leaves add to targets, one row each."""
 
     leaf: IntArray
     target: IntArray
@@ -106,7 +106,7 @@ def _ensemble_of_ids(step: Step, prefix: str) -> tuple[_Nodes, _Weights]:
     order = np.argsort(keys)
 
     def find(trees: IntArray, nodes: IntArray) -> IntArray:
-        """Where these nodes are."""
+        """Return the indices of these nodes. Raises ``ModelError`` for nodes that do not exist."""
         wanted = trees << 31 | nodes
         place: IntArray = order[np.searchsorted(keys[order], wanted).clip(0, count - 1)]
         if (keys[place] != wanted).any():
@@ -234,7 +234,7 @@ class _Grown:
 
 
 def _trees_of_leaves(step: Step, roots: IntArray, children: IntArray, leaves: int) -> IntArray:
-    """Which tree each leaf belongs to."""
+    """Return the tree of each leaf."""
     of_nodes, of_leaves = np.full(len(children), -1), np.zeros(leaves, np.int64)
     at = roots
     of_nodes[at] = np.arange(len(roots))
@@ -251,8 +251,8 @@ def _trees_of_leaves(step: Step, roots: IntArray, children: IntArray, leaves: in
 def _scores(
     step: Step, nodes: _Nodes, weights: _Weights, mix: IntArray, base: FloatArray, *, apart: bool = False
 ) -> Data:
-    """What the trees add up to, [rows, outputs]. ``apart``: each tree's targets are its own outputs, one tree
-    after the other."""
+    """Return the sums of the trees' leaves, [rows, outputs]. ``apart``: each tree's targets are its own
+    outputs, one tree after the other."""
     trees, columns = len(nodes.roots), mix.shape[1]
     if (weights.target >= columns).any():
         raise step.refuse("shape", f"has weights for more than {columns} targets")
@@ -308,7 +308,7 @@ def _scores(
 
 
 def _rows(step: Step) -> tuple[int, int]:
-    """How many rows it reads, and of how many features. A vector is one row."""
+    """Return the number of rows that the node reads, and of features. A vector is one row."""
     whole = step.whole()
     if len(whole) not in (1, 2):
         raise step.refuse("shape", f"reads shape {[*whole]}, not [rows, features]")
@@ -316,8 +316,9 @@ def _rows(step: Step) -> tuple[int, int]:
 
 
 def _near(step: Step, threshold: FloatArray) -> FloatArray:
-    """What equals a threshold of float32 as one itself: boosters take values of the table as thresholds.
-    What was scaled before has two roundings more, thresholds of float64 too."""
+    """Return the distance within which a value equals each threshold. Boosters take values of the table as
+    thresholds, so a threshold that is a float32 compares as one; others compare exactly. After a Scale,
+    which rounds twice more, all thresholds, including those of float64, have a wider distance."""
     single = threshold.astype(np.float32)
     spacing = np.spacing(np.abs(single)).astype(np.float64)
     if isinstance(step.building.makers.get(step.floats()), Scale):

@@ -1,4 +1,5 @@
-"""What nodes with weights share: a convolution, a dense layer, and how their weights become integers."""
+"""The common parts of nodes with weights: convolutions, dense layers, and the quantisation of their
+weights."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ class Parametric(Node):
         return without_outliers(span, part)
 
     def spans(self, settings: Settings, *, by_channel: bool) -> list[Interval]:
-        """What the weights' integers are to span: of all of them, or of each channel. Worked out once."""
+        """Return the intervals that the weights' integers are to span: one of all weights, or one of each
+        channel. Cached."""
         key = settings.weight_bits, settings.method, by_channel
         if key not in self._spans:
             parts = self.weight if by_channel else (self.weight,)

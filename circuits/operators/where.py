@@ -1,5 +1,6 @@
-"""Where: of two tensors the entries of one or of the other. For the other a constant may stand, as huge as
-masks are: it takes no part of a type, and is the end of the type that it lies beyond."""
+"""The Where operator, which selects entries of one of two tensors. One tensor may be a constant, as huge as
+masks are: the constant takes no part of a type, and is replaced by the end of the type beyond which it lies.
+"""
 
 from __future__ import annotations
 
@@ -189,7 +190,7 @@ def _product(left: Ends, right: Ends) -> Ends:
 
 
 def where(step: Step) -> Value:
-    """What is chosen of a constant so small that a softmax sees nothing of it masks the other."""
+    """Read a Where. A constant that is so small that a softmax gives it no share masks the other tensor."""
     step = replace(step, inputs=[step.value(0), *(finite(step.value(at)) for at in (1, 2))])
     made = of_kind(_either(step) if step.is_data(0) else _chosen(step), step.value(1).kind)
     for at in (1, 2):

@@ -119,7 +119,7 @@ def _div(step: Step) -> Value:
 
 
 def _mod(step: Step) -> Value:
-    """What is left, of the divisor's sign, with ``fmod`` of the other's."""
+    """Read a Mod: the remainder has the divisor's sign, or, with ``fmod``, the dividend's."""
     if not step.is_data(1):
         return modulo(step)
     if not (step.is_data(0) and step.is_whole(0)):

@@ -1,4 +1,4 @@
-"""What operators with windows that slide have in common."""
+"""The common parts of operators with sliding windows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class Pool(Node):
         return shapes[0][0], *fitting
 
     def holds_whole_windows(self, shape: Shape) -> bool:
-        """Whether the padding of an image of this shape does, which is then nothing's largest or mean."""
+        """Return whether the padding of an image of this shape holds a whole window, whose largest entry or
+        mean would not exist."""
         far, rank = reach(self.kernel, self.dilation), len(self.kernel)
         between = zip(self.padding, self.dilation, shape[1:], strict=False)
         return any(pad >= far[at % rank] for at, pad in enumerate(self.padding)) or any(
@@ -80,7 +81,7 @@ def pool(step: Step, tensor: str, kind: type[Pool], *rest: Any) -> str:
 
 
 def geometry(step: Step, shape: Shape, kernel: Sizes) -> Geometry:
-    """What the attributes ask for, over a typed tensor of this shape."""
+    """Return the geometry that the attributes ask for, over a typed tensor of this shape."""
     rank = len(kernel)
     if len(shape) != 1 + rank or not 1 <= rank <= MOST_AXES:
         raise step.refuse(

@@ -1,4 +1,4 @@
-"""How many constraints the compiler makes of a network, by layer and by what they are for.
+"""Counts of the constraints that the compiler makes of a network, by layer and by purpose.
 
 Circuits are counted while they are lowered and never laid out: level 0 of the largest network, with
 1.5 · 10^9 constraints, takes seconds and fits in memory. Counts are kept in ``zenserve.circuits.cache``.
@@ -61,7 +61,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Circuit:
-    """How a network is compiled: to one inference with a private input, to its registration, or to its
+    """The compilation of a network: to one inference with a private input, to its registration, or to its
     accuracy over so many images."""
 
     weights: Privacy
@@ -119,7 +119,8 @@ class Count:
 
     @property
     def shared(self) -> int:
-        """What many inferences by the same network need once: range checks of weights, tables."""
+        """The constraints that many inferences by the same network need once: range checks of weights, and
+        tables."""
         return self.total("weights", "tables")
 
     def over(self, images: int) -> int:

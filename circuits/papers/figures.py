@@ -1,4 +1,4 @@
-"""What the papers report, and nothing that they do not.
+"""The figures that the papers report, and no others.
 
 ZEN: Feng et al., "ZEN: An Optimizing Compiler for Verifiable, Zero-Knowledge Neural Network Inferences"
 (ePrint 2021/087). ZENO: Feng et al., "ZENO: A Type-based Optimization Framework for Zero Knowledge Neural
@@ -26,7 +26,7 @@ class Zen(NamedTuple):
 
 
 class ZenCost(NamedTuple):
-    """What ZEN took for the ``total`` of a network, on 32 cores: tables 5.1 and 5.2."""
+    """The costs that ZEN reports for the ``total`` of a network, on 32 cores: tables 5.1 and 5.2."""
 
     setup_s: float
     prove_s: float

@@ -19,7 +19,7 @@ from zenserve.circuits.papers.render import Cell, Table
 from zenserve.circuits.papers.zen import IMAGES, Counter, short
 from zenserve.circuits.svg import bar_chart
 
-_RESULTS: Final = Path(__file__).parents[2] / "bench" / "results"
+_RESULTS: Final = Path(__file__).parents[3] / "bench" / "results"
 _PEER: Final = "gate by gate"
 
 
@@ -59,7 +59,7 @@ def networks(names: Sequence[str], count: Counter) -> Table:
 
 
 def circuit_computation() -> Table:
-    """What general compilers need to make a circuit, over what ours do."""
+    """Return the table of speedups of circuit computation over general compilers."""
     rows: list[tuple[Cell, ...]] = [
         ("ZENO over Arkworks", claim.weights, claim.what, claim.factor) for claim in ZENO_CIRCUIT
     ]
@@ -91,7 +91,7 @@ def knit_encoding(names: Sequence[str], count: Counter) -> Table:
 
 
 def sharing(names: Sequence[str], count: Counter) -> Table:
-    """What many images have in common."""
+    """Return the table of constraints that many images share."""
     rows: list[tuple[Cell, ...]] = [("ZENO", None, None, None, None, ZENO_SHARING)]
     for circuits in (PUBLIC, PRIVATE):
         for name in names:

@@ -1,4 +1,4 @@
-"""Which tensors share a type: those that only move from one to another, that are joined, or are tied."""
+"""Groups of tensors that share a type: tensors that are only moved from one to another, joined, or tied."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Groups:
         return tensor
 
     def exact(self, tensor: str) -> bool:
-        """Whether the tensor is of whole numbers that stay what they are."""
+        """Return whether the tensor consists of whole numbers that stay unchanged."""
         return self.of(tensor) in self._exact
 
     def compared(self, tensor: str) -> bool:
-        """Whether the tensor is of inputs that are compared and nothing else."""
+        """Return whether the tensor consists of inputs that are compared and used for nothing else."""
         return self.of(tensor) in self._compared
 
     @cached_property
@@ -71,7 +71,8 @@ class Groups:
         return read - other
 
     def origins(self, tensor: str) -> list[int]:
-        """What whole numbers of inputs are shifted by, where nothing else reads them; else nothing."""
+        """Return the numbers by which the readers shift whole numbers of inputs; empty if another node reads
+        them."""
         group = self.of(tensor)
         readers = [
             step.node
@@ -82,7 +83,7 @@ class Groups:
         return [each for each in found if each is not None] if None not in found else []
 
     def keeps(self, step: Step) -> bool:
-        """Whether the tensor has the type of those that the node reads."""
+        """Return whether the tensor has the type of the tensors that the node reads."""
         return step.keeps_type and step.tensor not in self.apart | self.finer
 
     def declared(self, tensor: str) -> Declared | None:
@@ -90,7 +91,7 @@ class Groups:
         return self._declared.get(self.of(tensor))
 
     def _differ(self, tensors: Sequence[str]) -> bool:
-        """Whether the file gives some of them types, and not all of them the same."""
+        """Return whether the file gives types to any of the tensors, and not the same one to all of them."""
         first, *others = (self.declared(name) for name in tensors)
         return any(
             bool(first) != bool(each) or (first and each and not first.matches(each)) for each in others

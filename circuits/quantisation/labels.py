@@ -1,4 +1,4 @@
-"""What labels of samples say: the class that one output should name, or what the only output should be."""
+"""The meaning of samples' labels: the class that one output should name, or the value of the only output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Right(NamedTuple):
 
 
 def is_of_classes(shape: Shape) -> bool:
-    """Whether an output of that shape may have a score for each of several classes."""
+    """Return whether an output of that shape may have a score for each of several classes."""
     size = math.prod(shape)
     return size >= 2 and max(shape) == size
 

@@ -58,13 +58,14 @@ def level(ends: FloatArray, span: Interval, bits: int) -> Level:
 
 
 def _reaches(ends: FloatArray) -> FloatArray:
-    """How far features go from their middle; of one that never changes as far as the narrowest."""
+    """Return half the width of each feature's range; for a constant feature that of the narrowest feature."""
     reach: FloatArray = (ends[1] - ends[0]) / 2
     return np.where(reach > 0, reach, reach[reach > 0].min(initial=np.inf))
 
 
 def leveled(graph: Graph, steps: list[Step], groups: Groups, name: str, ends: FloatArray) -> bool:
-    """Whether an input of features with these ends is read by layers alone, and some span little."""
+    """Return whether layers alone read the input of features with these ends, and the narrowest feature spans
+    little of the whole range."""
     reach, whole = _reaches(ends), max(0.0, float(ends[1].max())) - min(0.0, float(ends[0].min()))
     if not np.isfinite(reach).all() or 2 * reach.min() > _NARROW * whole:
         return False
@@ -89,7 +90,8 @@ def in_units(node: Node, offsets: FloatArray, units: FloatArray) -> Node | None:
 
 
 def columns(graph: Graph, x: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """How far each feature of inputs that are tables reaches: float64[2, features]."""
+    """Return the range of each feature of inputs that are tables: float64[2, features], least and largest
+    values."""
     return {
         entry.name: np.stack([x[entry.name].min(axis=0), x[entry.name].max(axis=0)])
         for entry in graph.inputs

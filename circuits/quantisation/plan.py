@@ -1,4 +1,4 @@
-"""Which integer node each float node becomes, by the graph's structure alone."""
+"""The integer node for each float node, by the graph's structure alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Step:
 
     @property
     def keeps_type(self) -> bool:
-        """Whether the tensor has the type of those that the node reads."""
+        """True if the tensor has the type of the tensors that the node reads."""
         return self.node.keeps_type(self.clip is not None)
 
 
@@ -80,7 +80,8 @@ def unscaled(graph: Graph, steps: list[Step]) -> set[str]:
 
 
 def input_names(graph: Graph) -> dict[str, str]:
-    """What the inputs are called in the network of integers, by their names here: one is ``INPUT``."""
+    """Return the inputs' names in the network of integers, by their names here. A single input is
+    ``INPUT``."""
     if len(graph.inputs) == 1:
         return {graph.input.name: INPUT}
     return _plain([entry.name for entry in graph.inputs], {step.name for step in plan(graph)})

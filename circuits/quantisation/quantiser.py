@@ -164,7 +164,7 @@ class Calibrated:
         return sum(map(fitting_work, sizes))
 
     def span(self, name: str, bits: int, method: Method) -> Interval:
-        """What the integers of a tensor that was seen are to span. Worked out once."""
+        """Return the interval that the integers of a calibrated tensor are to span. Cached."""
         key = name, bits, method
         if key not in self._spans:
             self._spans[key] = interval(self.seen[name], bits, method)
@@ -191,7 +191,7 @@ class Calibrated:
 
 
 def _fits(values: FloatArray) -> bool:
-    """Whether they are whole numbers that a tensor's type holds."""
+    """Return whether the values are whole numbers that a tensor's type holds."""
     return bool((values == np.rint(values)).all()) and float(np.ptp(values)) < 1 << MOST_BITS
 
 
@@ -337,8 +337,8 @@ class _Quantiser:
         return needed
 
     def _needed(self, spans: dict[str, Interval], calibrated: Calibrated) -> dict[str, Interval]:
-        """What matters of the intervals to the nodes that read them. Of inputs, outputs, whole numbers and
-        what is averaged all does."""
+        """Return the part of each interval that matters to the nodes that read it. All of it matters for
+        inputs, outputs that are not ranked, whole numbers, and values that are averaged."""
         needed, hot = dict[str, Interval](), self._hot()
         for name, tensor in self.graph.outputs.items():
             group, part = self.groups.of(tensor), self._own(tensor, spans, calibrated)
@@ -376,7 +376,8 @@ class _Quantiser:
         return found
 
     def _own(self, name: str, spans: Mapping[str, Interval], calibrated: Calibrated) -> Interval:
-        """What a tensor reaches: its group, or less where others of that have outliers."""
+        """Return the interval of a tensor: that of its group, or a smaller one where other tensors of the
+        group have outliers."""
         ends = calibrated.ends.get(name, Interval(0.0, 0.0))
         whole = spans.get(self.groups.of(name))
         return without_outliers(whole, ends) if whole else ends
@@ -491,7 +492,7 @@ class _Quantiser:
         return made
 
     def _declare(self, step: Step, name: str, kind: Affine | None) -> None:
-        """Where the file prescribes another type than the tensor came with, bring it there."""
+        """Record the tensor's node and type, and convert it first if the file prescribes another type."""
         declared = self.graph.declared.get(step.tensor)
         if declared and kind and kind != declared.affine:
             name, kind = self._converted(f"{step.name}.type", name, kind, declared.affine), declared.affine

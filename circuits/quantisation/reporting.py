@@ -1,4 +1,4 @@
-"""How far the values of every tensor reach, and what quantisation costs: accuracy, errors, saturation."""
+"""A report on the ranges of all tensors, and on the cost of quantisation: accuracy, errors, saturation."""
 
 from __future__ import annotations
 
@@ -51,9 +51,8 @@ class TensorRange:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many values lie in each of the bins of ``width`` from ``start`` on: of the float tensor, and of
-    what the integers stand for. Bins hold whole steps of the type.
-    """
+    """The number of values in each of the bins of ``width`` from ``start`` on: of the float tensor, and of
+    the real numbers that the integers represent. Bins hold whole steps of the type."""
 
     start: float
     width: float
@@ -129,9 +128,8 @@ class Report:
 
     @property
     def warning(self) -> str | None:
-        """What to do where accuracy drops by more than a percent or, without labels, more than a percent of
-        the samples change their class; None where not.
-        """
+        """The advice where accuracy drops by more than a percent or, without labels, more than a percent of
+        the samples change their class; else None."""
         if self.drop is not None and self.drop > WORST_DROP:
             what = f"accuracy drops by {self.drop:.1%}, from {self.float_accuracy:.1%} to {self.accuracy:.1%}"
         elif self.drop is None and self.agreement is not None and 1 - self.agreement > WORST_DROP:
@@ -171,7 +169,7 @@ class Report:
 
 
 def sentences(report: Mapping[str, Any]) -> Iterator[str]:
-    """What a report, as JSON, says of the outputs."""
+    """Yield the sentences of a report, as JSON, about the outputs."""
     samples = "one sample" if report["images"] == 1 else f"{report['images']} samples"
     if report["accuracy"] is not None:
         yield (

@@ -1,6 +1,4 @@
-"""Which relations between tensors of few bits ``zenserve.gpu.convolutions`` makes, and how: as planes of
-bits.
-"""
+"""The relations between tensors of few bits that ``zenserve.gpu.convolutions`` computes as planes of bits."""
 
 from __future__ import annotations
 
@@ -125,7 +123,7 @@ class FewBits:
 
 
 def is_planes(tensor: Tensor) -> bool:
-    """Whether it may lie as planes: an image of few bits."""
+    """Return whether the tensor may lie as planes: an image of few bits."""
     return len(tensor.shape) == 4 and 0 < (tensor.bits or 0) <= MOST_BITS and tensor.bound.interval[0] >= 0
 
 
@@ -143,7 +141,7 @@ def _window(sliding: Sliding) -> tuple[int, int, int] | None:
 
 
 def _is_sum(reader: Linear, total: Lookup) -> bool:
-    """Whether it is just that of two tensors."""
+    """Return whether ``reader`` and its lookup ``total`` just add two tensors: ``total`` cuts nothing off."""
     alone = all(np.all(np.asarray((*term[1:],)) == (1, 0)) for term in reader.terms)
     f, top = total.function, reader.out.bound.interval[1]
     same = (

@@ -44,7 +44,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 @dataclass(frozen=True)
 class Output:
-    """What the network says: the first index of the largest logit, and the integer logits."""
+    """The answer of the network: the first index of the largest logit, and the integer logits."""
 
     label: int
     logits: IntArray = field(repr=False)
@@ -63,7 +63,7 @@ BEYOND: Final = (
 
 @dataclass(frozen=True)
 class QuantInput:
-    """What a network of integers reads: a tensor of this type."""
+    """An input of a network of integers: a tensor of this type."""
 
     name: str
     shape: Shape
@@ -209,9 +209,8 @@ class QuantGraph:
         return None
 
     def scale_of(self, tensor: str) -> tuple[float, int] | None:
-        """What the integers of an output stand for: ``real = scale (q - zero_point)``. None where they are
-        sums that have no one scale, or one that no statement holds.
-        """
+        """Return the scale and the zero point of an output's integers: ``real = scale (q - zero_point)``.
+        None where they are sums without a single scale, or with a scale that is too large for a statement."""
         scale, zero_point = self._scale_of(tensor)
         return (scale, zero_point) if 0 < scale <= MOST_SCALE else None
 
@@ -251,7 +250,7 @@ class QuantGraph:
 
     @property
     def classes(self) -> int:
-        """How many outputs there are."""
+        """The number of outputs."""
         return math.prod(self.shapes[self.output])
 
     def quantise_input(self, x: ArrayLike, *, saturate: bool = False) -> IntArray:
@@ -332,7 +331,7 @@ class QuantGraph:
         return {entry.name: entry for entry in self.inputs}
 
     def inputs_of(self, output: str) -> list[QuantInput]:
-        """Those that the output of this name is computed from."""
+        """Return the inputs from which the output of this name is computed."""
         needed = {self.outputs[output]}
         for node in reversed(self.nodes):
             if node.name in needed:
@@ -340,7 +339,7 @@ class QuantGraph:
         return [entry for entry in self.inputs if entry.name in needed]
 
     def size(self, output: str) -> int:
-        """How many numbers the output of this name has."""
+        """Return the number of values of the output of this name."""
         return math.prod(self.shapes[self.outputs[output]])
 
     def named(self, q: Integers) -> dict[str, IntArray]:
@@ -430,7 +429,7 @@ class QuantGraph:
 
 @dataclass(frozen=True, eq=False)
 class StoredQuantGraph:
-    """How a file has a network of one input and one output."""
+    """The stored form of a network of one input and one output."""
 
     input_name: str
     input_shape: Shape
@@ -447,7 +446,7 @@ class StoredQuantGraph:
 
 @dataclass(frozen=True, eq=False)
 class StoredQuantNetwork:
-    """How a file has all others. ``outputs``: names, and the tensors that they are of."""
+    """The stored form of all other networks. ``outputs``: names, and the tensors that they are of."""
 
     inputs: tuple[QuantInput, ...]
     nodes: tuple[QuantNode, ...]

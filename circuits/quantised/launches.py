@@ -1,7 +1,7 @@
-"""What makes each relation between tensors of integers on a GPU (docs/relations.md), by
+"""The GPU launches that compute each relation between tensors of integers (docs/compiler.md), by
 ``zenserve.gpu.layers``.
 
-Tensors lie there channels last, in the least numbers that have room for their integers, as their bounds say.
+Tensors lie on the device with channels last, in the smallest types that hold their integers, by their bounds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Launch = Callable[[int, Sequence[Array], Ending, Array], None]
 
 
 def known(relation: Relation) -> bool:
-    """Whether there is a kernel for it."""
+    """Return whether there is a kernel for the relation."""
     return launch_of.dispatch(type(relation)) is not launch_of.dispatch(object)
 
 
@@ -82,7 +82,8 @@ def ending_of(device: Device, relations: Sequence[Relation], out: Tensor) -> End
 
 @singledispatch
 def launch_of(relation: Relation, device: Device, secret: Secret) -> Launch:
-    """What makes ``relation`` on the device, but for what its ending does; weights are ``secret``."""
+    """Return the launch that computes ``relation`` on the device, up to its ending; weights are
+    ``secret``."""
     raise NotImplementedError(f"{relation} is the processor's")
 
 
@@ -169,7 +170,7 @@ def order(shape: Shape) -> IntArray:
 
 
 def _places(move: Move) -> NDArray[np.uint32]:
-    """Where each entry comes from, both as they lie."""
+    """Return the index of the source entry of each entry, both in the layout of the device."""
     starts = np.cumsum([0, *map(entries_of, move.sources)])
     lie = [start + np.argsort(order(each.shape)) for start, each in zip(starts, move.sources, strict=False)]
     found = np.concatenate([*lie, [-1]])[move.places.ravel()]
@@ -177,13 +178,14 @@ def _places(move: Move) -> NDArray[np.uint32]:
 
 
 def in_place(move: Move) -> bool:
-    """Whether entries lie where they are to be moved."""
+    """Return whether the entries already lie where the relation moves them."""
     (first, *others), places = move.sources, _places(move)
     return not others and len(places) == entries_of(first) and bool((places == np.arange(len(places))).all())
 
 
 def _repeating(values: IntArray, shape: Shape) -> IntArray:
-    """What broadcasts to a sample, as it lies: one, one for each channel, or one for each entry."""
+    """Return the values that broadcast to a sample in the layout of the device: one, one for each channel, or
+    one for each entry."""
     whole = values.reshape((1,) * (len(shape) - 1 - values.ndim) + values.shape)
     if whole.size > 1 and whole.size != len(whole):
         whole = np.broadcast_to(whole, shape[1:])

@@ -1,5 +1,5 @@
 """Runs a network of integers on a GPU, many samples at a time: what ``QuantGraph.tensors`` does on the
-processor, from the relations between its tensors (docs/relations.md), and exactly the same integers.
+processor, from the relations between its tensors (docs/compiler.md), and exactly the same integers.
 
 Sums are written as what the lookup behind them makes of them, and the table behind that: nothing else reads
 them. Tensors lie channels last; between convolutions of few bits they are planes of bits. Nodes whose
@@ -65,7 +65,7 @@ def run_all(
 
 
 def runs(typed: TypedGraph) -> bool:
-    """Whether there is a kernel for each of its relations."""
+    """Return whether there is a kernel for each of the network's relations."""
     return all(map(known, typed.relations.relations))
 
 
@@ -171,8 +171,8 @@ class _Step(NamedTuple):
 
 
 class _Memory:
-    """Where tensors lie, by bytes, one in the place of another that nothing reads any more. ``held``: those
-    that keep theirs."""
+    """The places of tensors in memory, in bytes. A tensor takes the place of one that no later step reads.
+    ``held``: tensors that keep their places."""
 
     def __init__(self, steps: Sequence[_Step], held: Sequence[_Lying], samples: int) -> None:
         self.places, self.size = dict[_Lying, int](), 0
@@ -220,7 +220,7 @@ class _Making:
                 self._make(relation)
 
     def numbers(self, tensor: Tensor) -> _Lying:
-        """Where they lie channels last."""
+        """Return the tensor in its layout with channels last, unpacked from planes if necessary."""
         tensor = self._same.get(tensor, tensor)
         if tensor not in self._numbers:
             planes, out = self._planes[tensor], self._lie(tensor)

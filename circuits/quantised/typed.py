@@ -34,7 +34,7 @@ class TensorType:
 
     @property
     def bits(self) -> int:
-        """How many bits hold the integers; with a sign bit where there are negative ones."""
+        """The number of bits that hold the integers, with a sign bit if there are negative ones."""
         if self.low >= 0:
             return max(1, self.high.bit_length())
         return 1 + max(self.high.bit_length(), (-self.low - 1).bit_length())
@@ -74,7 +74,7 @@ class TypedGraph:
 
     @classmethod
     def most_private(cls, qgraph: QuantGraph) -> Privacy:
-        """What weights are unless it is said: committed, or public where the network has none."""
+        """Return the default privacy of weights: committed, or public if the network has none."""
         hidden = cls(qgraph, "private", "private")
         return "committed" if hidden.relations.parameters else "public"
 
@@ -87,7 +87,7 @@ class TypedGraph:
 
     @cached_property
     def relations(self) -> Relations:
-        """What must hold between the tensors, whoever proves it, in the order of the nodes."""
+        """The relations between the tensors, in the order of the nodes, independent of the proof system."""
         outputs = dict.fromkeys(self.outputs.values())
         return Relations((*self.inputs.values(),), self._related[1], (*outputs,))
 

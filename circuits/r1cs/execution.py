@@ -349,7 +349,7 @@ def _elements(z: FrArray, variables: Variables, operand: Operand) -> Elements:
 
 
 def _integers(z: FrArray, variables: Variables, wires: IntArray) -> IntArray:
-    """What these wires hold where that is less than 2^63 from zero, int64."""
+    """Return the values of these wires, which must be less than 2^63 from zero, int64."""
     words = fr.to_canonical(z.take(variables[wires], axis=0))
     negative = words[..., 1:].any(axis=-1)
     integers: IntArray = np.where(negative, words[..., 0] - _LOWEST_WORD, words[..., 0]).view(np.int64)

@@ -51,7 +51,7 @@ class _Folding:
 
     @cached_property
     def _drawn(self) -> int:
-        """How many challenges there are beside the fold."""
+        """The number of challenges beside the fold, at least 1."""
         return max(1, self._system.challenges)
 
     @cached_property
@@ -62,7 +62,7 @@ class _Folding:
 
     @cached_property
     def _new(self) -> IntArray:
-        """Where each variable is from now on."""
+        """The new index of each variable."""
         system, own = self._system, self._own
         ranges = [np.arange(part.start, part.stop) for part in system.segment_ranges]
         last = np.zeros(0, np.int64) if own is None else ranges.pop(own)

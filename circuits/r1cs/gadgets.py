@@ -159,12 +159,12 @@ def requantise_cost(
 
 
 def _is_uncut(scaled: Interval, rescale: Requantisation) -> bool:
-    """Whether the quotients of these T are within the clamp anyway."""
+    """Return whether the quotients of these T are within the clamp anyway."""
     return rescale.low <= scaled[0] >> rescale.shift and scaled[1] >> rescale.shift <= rescale.high
 
 
 def _requantised_bits(scaled: Interval, rescale: Requantisation) -> tuple[int, int]:
-    """How many digits ``requantise`` takes, and what it adds to T first."""
+    """Return the number of digits that ``requantise`` takes, and the constant that it adds to T first."""
     quotients = ((end >> rescale.shift) - rescale.low for end in scaled)
     magnitude = max(_width(quotient) for quotient in quotients)
     lift = (1 << (rescale.shift + magnitude)) - (rescale.low << rescale.shift)

@@ -304,7 +304,7 @@ class Picked(LinearCombinations):
 
     @abstractmethod
     def picks(self, start: int, stop: int) -> IntArray:
-        """Which row of ``base`` each of the rows from ``start`` up to ``stop`` is."""
+        """Return the row of ``base`` for each of the rows from ``start`` up to ``stop``."""
 
     @property
     def width(self) -> int:

@@ -44,7 +44,7 @@ class _Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What ``Builder.program`` makes. Steps number wires as they were taken; ``order`` hides that.
+    """The result of ``Builder.program``. Steps number wires as they were taken; ``order`` hides that.
 
     ``order``: int64[wires], the statement's variable for each wire of the builder.
     ``degree``: the sum of the degrees of all identities that are checked at the challenges. Raises
@@ -112,7 +112,7 @@ class Program:
         execution.solve(self._challenged, z, self._variables, threads)
 
     def _filled(self, values: Mapping[str, ArrayLike], threads: int) -> IntArray:
-        """What ``assign`` says of each wire: int64[wires]."""
+        """Return the values that ``assign`` gives the wires: int64[wires]."""
         z = np.zeros(len(self.order), dtype=np.int64)
         z[ONE] = 1
         wires, given = self._given(values)

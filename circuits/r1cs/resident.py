@@ -198,7 +198,7 @@ class _Sums:
 
 
 class _Operands:
-    """What steps over integers read, on ``device``."""
+    """The operands of steps over integers, on ``device``."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -262,7 +262,7 @@ class _Values:
 
 @singledispatch
 def _made(step: Step, of: _Operands) -> Run:
-    """What does ``step`` on the device."""
+    """Return the function that runs ``step`` on the device."""
     raise NotImplementedError(f"{step} is no step over integers")
 
 

@@ -1,4 +1,4 @@
-"""How a witness is filled in, as data: a list of a few vector operations on named groups of wires.
+"""The steps that fill in a witness, as data: a list of a few vector operations on named groups of wires.
 
 The steps of three phases run one after the other (``zenserve.circuits.r1cs.builder``): on integers, int64; on
 field elements before the challenges are drawn; and on field elements after that. A step writes the wires
@@ -205,7 +205,7 @@ _OPERANDS: Final = {"value", "left", "right", "rest", "numerator", "denominator"
 
 
 def operands(step: Step) -> Iterator[Operand]:
-    """What it reads."""
+    """Yield the operands that a step reads."""
     for each in fields(step):
         if each.name in _OPERANDS:
             yield getattr(step, each.name)
@@ -216,7 +216,7 @@ def operands(step: Step) -> Iterator[Operand]:
 
 
 class Steps(NamedTuple):
-    """Those of a witness, by phase."""
+    """The steps of a witness, by phase."""
 
     integer: tuple[Step, ...]
     field: tuple[Step, ...]

@@ -61,7 +61,8 @@ class Table:
 
 
 def _place(ascending: IntArray, values: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Where each value is among the others, or some place, and whether it is there."""
+    """Return the place of each value in ``ascending``, any place for a missing value, and whether it is
+    there."""
     first, last = ascending[0], len(ascending) - 1
     if ascending[-1] - first == last:
         return np.clip(values - first, 0, last), (values >= first) & (values <= ascending[-1])

@@ -36,7 +36,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 Array = NDArray[Any]
 
 LABELS: Final = "labels"
-"""What an array of labels is called beside those of the inputs."""
+"""The name of an array of labels beside those of the inputs."""
 _EZKL: Final = "input_data"
 
 
@@ -84,7 +84,7 @@ def read(
 
 
 def is_pictures(path: Path) -> bool:
-    """Whether it is a folder, or has the name of a picture."""
+    """Return whether the path is a folder, or has the suffix of a picture."""
     return path.is_dir() or path.suffix.lower() in SUFFIXES
 
 
@@ -190,7 +190,7 @@ def _content(data: bytes, field: str) -> Array | dict[str, Array] | list[Any] | 
 
 
 def unquoted(error: Exception) -> str:
-    """What a parser says of a file, but for the bytes that it quotes."""
+    """Return a parser's message about a file, without the bytes that it quotes."""
     return "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
 
 

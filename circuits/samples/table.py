@@ -46,12 +46,14 @@ class Table(CsvFile):
         return self.by_names(schema)
 
     def labels_beside(self, schema: TableSchema, label: str | None) -> NDArray[Any] | None:
-        """Those in the column ``label``, if there is one, and the schema has none that is called so."""
+        """Return the labels in the column ``label``; None if there is no such column, or the schema has one
+        with that name."""
         place = None if (label or _LABEL) in schema.names else self._place(label)
         return None if place is None else self._labels(place, schema.classes)
 
     def labels(self, label: str | None, known: Sequence[str] | None = None) -> NDArray[Any]:
-        """Those in the column ``label``, or in the only one. ``known``: names of classes by their places."""
+        """Return the labels in the column ``label``, or in the only one. ``known``: names of classes by their
+        places. Raises an error (``input.shape``) where there is no such column."""
         place = self._place(label)
         if place is None and len(self.rows[0]) == 1:
             place = 0

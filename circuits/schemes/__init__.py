@@ -1,1 +1,2 @@
-"""What is proven of a network: one inference, an accuracy, a recognition, the registration of its weights."""
+"""The schemes that prove claims about a network: one inference, an accuracy, a recognition, and the
+registration of its weights."""

@@ -66,7 +66,7 @@ from zenserve.verifier.schemes import INPUT, Compared, Measure, Norm, Privacy, c
 
 DATASET, CORRECT = "dataset", "correct"
 SAMPLES: Final = "samples"
-"""What a dataset's samples are called: of several inputs, each has its name behind it (``called``)."""
+"""The name of a dataset's samples. With several inputs, each input's name follows it (``called``)."""
 Parts = tuple[Any, ...]
 """Of a batch its samples, ``Integers``, then labels, and targets where there are any: arrays."""
 _LEVEL: Final = 5
@@ -123,12 +123,12 @@ class Accuracy(Circuit):
 
     @property
     def inputs(self) -> Sequence[QuantInput]:
-        """Those that samples are of: from which the output is computed."""
+        """The inputs that samples consist of: those from which the output is computed."""
         return self.qgraph.inputs_of(self.output)
 
     @property
     def batch(self) -> int:
-        """How many samples the circuit takes."""
+        """The number of samples that the circuit takes."""
         return self.typed.batch
 
     @property
@@ -164,8 +164,8 @@ class Accuracy(Circuit):
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None = None,
     ) -> IntArray:
-        """What the commitment to a batch is to: the inputs' types, all samples row by row, of one input after
-        the other, then their targets where they have any, then all labels
+        """Return the values that the commitment to a batch commits to: the inputs' types, all samples row by
+        row, of one input after the other, then their targets if any, then all labels
         (``zenserve.circuits.schemes.inputs.sample_values``), int64[n].
 
         ``samples``: integers [batch, *input_shape] of the input's type, of several inputs by their names;
@@ -176,8 +176,8 @@ class Accuracy(Circuit):
         return sample_values(self.inputs, *self._checked(samples, labels, targets).values())
 
     def shard_values(self, data: LabelledData) -> Iterator[IntArray]:
-        """What the commitments to a dataset's shards are to, ``dataset_values`` of each, int64[n]. Raises
-        ``TensorError``."""
+        """Yield the values that the commitments to a dataset's shards commit to: ``dataset_values`` of each
+        shard, int64[n]. Raises ``TensorError``."""
         kinds, measured = Quantisation.model_validate(described_types(self.inputs)).types, self.measurement
         ordered = data.in_order([kind.name for kind in kinds.values()])
         for values in ordered.shard_values([*kinds.values()], self.batch, measured.outputs, measured.targets):
@@ -220,8 +220,9 @@ class Accuracy(Circuit):
         threads: int = 1,
         on: Backend = CPU,
     ) -> IntArray:
-        """What the commitment ``correct`` is to: the counts of the batch in order, int64[n]. ``radius``: of
-        the measure ``certified``. On a GPU they are read from a witness. Raises as ``witness``."""
+        """Return the values that the commitment ``correct`` commits to: the counts of the batch in order,
+        int64[n]. ``radius``: of the measure ``certified``. On a GPU they are read from a witness. Raises as
+        ``witness``."""
         if on.index is not None:
             with Secrets() as secret:
                 made = self.witness(samples, labels, targets, radius=radius, threads=threads, on=on)
@@ -262,7 +263,7 @@ class Accuracy(Circuit):
         yield from (self._counted(made, *parts[1:]) for made, parts in zip(outputs, batches, strict=True))
 
     def _unread(self, count: int) -> dict[str, IntArray]:
-        """What stands for inputs that the output does without."""
+        """Return zeros for the inputs from which the output is not computed."""
         read = {entry.name for entry in self.inputs}
         others = (each for each in self.qgraph.inputs if each.name not in read)
         return {each.name: np.zeros((count, *each.shape), np.int64) for each in others}
@@ -300,10 +301,9 @@ class Accuracy(Circuit):
         return {entry.name: part for entry, part in zip(self.inputs, samples, strict=True)}, labels, *targets
 
     def totals(self, counts: Sequence[IntArray], size: int, *, radius: int | None = None) -> Values:
-        """What a statement about several batches shows: what their counts add up to, how many samples there
-        are, and the ``radius``. Raises ``StatementError`` (``statement.measure``) where that is more than a
-        statement holds.
-        """
+        """Return the public values of a statement about several batches: the sums of their counts, the number
+        of samples, and the ``radius``. Raises ``StatementError`` (``statement.measure``) where a sum is more
+        than a statement holds."""
         totals = [sum(column) for column in zip(*(each.tolist() for each in counts), strict=True)]
         if max(map(abs, totals)) >= JSON_LIMIT:
             raise StatementError(
@@ -346,7 +346,7 @@ class Accuracy(Circuit):
         return given
 
     def values(self, labels: NDArray[np.integer[Any]], *, radius: int | None = None) -> Values:
-        """What a proof shows, by the names of ``public_layout``."""
+        """Return the public values of a proof, by the names of ``public_layout``."""
         return _shown(int((np.asarray(labels) != self.filler).sum()), radius)
 
     def public_inputs(
@@ -501,9 +501,8 @@ def _made(typed: TypedGraph, output: str, measurement: Measurement, norm: Norm) 
 
 
 def target_type(qgraph: QuantGraph, weight_privacy: Privacy, output: str) -> Targets:
-    """How targets of an output are quantised, whatever measures by them. Raises ``StatementError``
-    (``statement.measure``) where none can be.
-    """
+    """Return the quantisation of an output's targets, whatever measure uses them. Raises ``StatementError``
+    (``statement.measure``) where targets cannot be quantised."""
     typed = TypedGraph(qgraph, "committed", weight_privacy)
     return measures.targets(qgraph, output, typed.outputs[output].bound.interval)
 
@@ -518,7 +517,8 @@ def plan_accuracy(
     output: str | None = None,
     norm: Norm = "inf",
 ) -> Plan:
-    """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
+    """Plan the way in which ``compile_accuracy`` proves each node, and count all rows, without building
+    anything."""
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
     made = _made(typed, output, measurement, norm)
     return _plan(typed, made, measurement, qgraph.inputs_of(output))
@@ -584,6 +584,6 @@ def _label_ranges(classes: int) -> list[tuple[str, int]]:
 
 
 def _integers(elements: FrArray) -> IntArray:
-    """Those that are less than 2^63 from zero."""
+    """Return field elements that are less than 2^63 from zero, as int64."""
     found = fr.to_ints(elements)
     return np.array([each - fr.modulus if each > fr.modulus // 2 else each for each in found], np.int64)

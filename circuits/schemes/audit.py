@@ -1,17 +1,18 @@
-"""Whether a verifying key is for the circuit that its description tells of, claim by claim.
+"""An audit, claim by claim, of whether a verifying key is for the circuit that its description tells of.
 
-Compiling is deterministic: whoever has the network, or its architecture where the weights are committed,
-compiles the circuit again (``recompile``). ``audit`` compares it with what the key *says* of itself: its
-label, so to speak. The key's points nobody can read; whoever made them alone can put others under the same
-label. Only a key from a ceremony can be made again, with the powers of tau that the ceremony started from.
+Compiling is deterministic: anybody who has the network, or its architecture where the weights are committed,
+compiles the circuit again (``recompile``). ``audit`` compares the circuit with the claims that the key makes
+about it. Nobody can read the circuit off the key's points: a party that made them alone can put other points
+under the same claims. Only a key from a ceremony can be made again, with the powers of tau that the ceremony
+started from.
 
-What that takes: α, β, the points IC and U_1 are the start's, which powers and circuit determine; γ is one; δ,
-every σ and k are what the contributions in the transcript make of one and zero
-(``zenserve.verifier.keys.opened`` follows them). But all these may be right in a key that somebody can forge
-under: who has an honest party contribute to a start of their own gets points over δ that no key may have.
-Each contribution is bound to the hash of its start, so the transcript's ``origin`` must be the true start's.
-With it, the key is sound if one contributor was honest, whatever became of the state: that is what provers
-need.
+Making it again takes these parts. The start, which powers and circuit determine, has α, β, the points IC and
+U_1; γ is one; δ, every σ and k are what the contributions in the transcript make of one and zero
+(``zenserve.verifier.keys.opened`` follows them). But all these may be right in a key under which somebody can
+forge: an attacker who has an honest party contribute to a start of the attacker's own gets points over δ that
+no key may have. Each contribution is bound to the hash of its start, so the transcript's ``origin`` must be
+the true start's. With it, the key is sound if one contributor was honest, whatever became of the state, which
+only provers need to be right.
 
 A key without a setup has no points: it is numbers, each of which the circuit determines, or admission bounds.
 """
@@ -79,8 +80,8 @@ def recompile(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
 
 
 def audit(circuit: Circuit, description: Mapping[str, Any], key: VerifyingKey | SpartanKey) -> list[Finding]:
-    """What ``description`` and ``key`` say about their circuit, against ``circuit``: all but the points. And
-    whether tables are of the functions that they name."""
+    """Compare all claims of ``description`` and ``key`` about their circuit, except the points, with
+    ``circuit``. Check that tables are of the functions that they name."""
     # Through JSON, where tuples are lists.
     own = json.loads(json.dumps(circuit.describe()))
     described = [
@@ -129,14 +130,14 @@ def audit_points(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> list[Finding]:
-    """Whether the points of ``key`` are what a ceremony that started from ``powers`` made for ``circuit``.
+    """Check that the points of ``key`` are those that a ceremony that started from ``powers`` made for
+    ``circuit``.
 
     ``transcript``: of the key's file, found to lead to the key (``zenserve.verifier.keys.opened``).
-    ``powers`` are taken as they are; ``read_ptau`` verifies them. ``state``, as it was read, is where the
-    ceremony ended:
-    with it the start is not computed again, and the points that provers have are judged, too.
-    Stages: those of ``ceremony.verify`` and ``ceremony.start``. Raises ``FileFormatError`` (``file.point_*``)
-    for a state of bad points, ``CeremonyError`` (``ceremony.powers_too_small``).
+    ``powers`` are taken as they are; ``read_ptau`` verifies them. ``state``: the last state of the ceremony,
+    as it was read. With it the start is not computed again, and the points that provers have are checked,
+    too. Stages: those of ``ceremony.verify`` and ``ceremony.start``. Raises ``FileFormatError``
+    (``file.point_*``) for a state of bad points, ``CeremonyError`` (``ceremony.powers_too_small``).
     """
     said = _points(key) | ({} if transcript is None else {"transcript.origin": transcript["origin"]})
     made = {} if transcript is None else _secrets(key) | {"key.gamma_g2": key.gamma_g2}
@@ -160,7 +161,8 @@ def audit_points(
 
 
 def does_not_show(circuit: Circuit, key: VerifyingKey | SpartanKey, points: Sequence[Finding]) -> list[str]:
-    """What an audit of that circuit and key, and of these points, does not show, in sentences."""
+    """Return sentences about the facts that an audit of that circuit and key, and of these points, does not
+    show."""
     about = () if isinstance(key, SpartanKey) else _about_points(key, points)
     return [*about, *_about_circuit(circuit)]
 
@@ -212,7 +214,8 @@ def _about_circuit(circuit: Circuit) -> Iterator[str]:
 def _numbers_of(
     system: ConstraintSystem, key: VerifyingKey | SpartanKey
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a key says of its circuit, by claim: made of ``system``, and said by ``key``."""
+    """Return the numbers in a key that describe its circuit, by claim: computed from ``system``, and read
+    from ``key``."""
     if isinstance(key, SpartanKey):
         made = asdict(sizes_of(system)) | {"circuit": system.digest.hex()}
         said = asdict(key.sizes) | {"circuit": key.circuit.hex()}
@@ -247,7 +250,8 @@ def _points(key: VerifyingKey) -> dict[str, Any]:
 
 
 def _secrets(key: VerifyingKey) -> dict[str, Any]:
-    """Those of ``_points`` that contributions make, and their hashes: what a transcript shows."""
+    """Return the items of ``_points`` that contributions determine, and the contributions' hashes: a
+    transcript shows them."""
     secrets = {
         "key.delta_g2": key.delta_g2,
         "key.segments.knowledge_g2": [segment.knowledge_g2 for segment in key.segments],
@@ -258,7 +262,7 @@ def _secrets(key: VerifyingKey) -> dict[str, Any]:
 
 
 def _of_start(state: State) -> dict[str, Any]:
-    """What no contribution changes."""
+    """Return the items that no contribution changes."""
     fields = ceremony.fixed_fields(state)
     points = {f"key.{name}": fields[name] for name in ("alpha_g1", "beta_g2", "gamma_g2", "ic", "basis")}
     return {"setup": fields["setup"], **points, "transcript.origin": state.origin.hex()}
@@ -285,7 +289,8 @@ def _compared(claim: str, made: Any, said: Any, what: str = "what the network's 
 
 
 def _first_difference(made: Any, said: Any) -> str | None:
-    """Where two values differ, as a path, or None. What is not there is ``...``."""
+    """Return the path to the first difference of two values, or None if they are equal. ``...`` stands for a
+    missing value."""
     if isinstance(made, dict) and isinstance(said, dict):
         names = sorted({*made, *said})
         parts = [(f".{name}", made.get(name, ...), said.get(name, ...)) for name in names]

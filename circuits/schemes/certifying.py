@@ -39,7 +39,7 @@ def hold_parameters(
 
 
 def near(norm: Norm, those: str) -> str:
-    """What inputs are within the radius of an input, whose entries are ``those``."""
+    """Return the words for the inputs within the radius of an input, whose entries are called ``those``."""
     if norm == "2":
         return (
             f"whose entries' differences from {those}, squared and added up, are no more than the radius"
@@ -49,7 +49,7 @@ def near(norm: Norm, those: str) -> str:
 
 
 def described_norm(certificate: Certificate) -> dict[str, Any]:
-    """What a description has of it."""
+    """Return the part of a description that names the certificate's norm; empty for the norm ``inf``."""
     return {"norm": certificate.norm} if certificate.norm != "inf" else {}
 
 
@@ -71,7 +71,8 @@ def hold_radius(lowering: Lowering, tools: Arithmetic, certificate: Certificate)
 
 
 def hold_chosen(lowering: Lowering, tools: Arithmetic, certificate: Certificate) -> None:
-    """What is made, and what the prover chooses; range checks of the radius and of what needs them."""
+    """Hold the tensors that are made and those that the prover chooses, and range-check the radius and the
+    tensors that need it."""
     for tensor in certificate.chosen:
         lowering.hold(tensor, tools.chosen(tensor.name, math.prod(tensor.shape)))
     for tensor in certificate.made:

@@ -55,7 +55,7 @@ _SAYS_INPUT = {
 
 @dataclass(frozen=True, eq=False)
 class Circuit(ABC):
-    """A network, its privacy, the level (docs/lowering.md) that it was compiled at, and the result.
+    """A network, its privacy, the level (docs/compiler.md) that it was compiled at, and the result.
 
     ``plan``: how each node is proven, and what else it could have been. ``relations``: what is proven, and
     ``wires`` those of the tensors that have any, by the builder's numbers.
@@ -85,10 +85,10 @@ class Circuit(ABC):
     @property
     @abstractmethod
     def public_layout(self) -> list[dict[str, Any]]:
-        """What each public input means, in order: JSON-able groups of ``count`` values from ``first``.
+        """The meaning of each public input, in order: JSON-able groups of ``count`` values from ``first``.
 
-        The first of all circuits is ``statement``, any element of Fr: no row reads it, but a proof holds for
-        one value of it alone. It is for the hash of what is claimed, in words and with all circumstances.
+        The first input of every circuit is ``statement``, any element of Fr: no row reads it, but a proof
+        holds for one value of it alone. It is for the hash of the claim in words, with all circumstances.
         """
 
     @property
@@ -110,13 +110,13 @@ class Circuit(ABC):
 
     @property
     def inputs(self) -> Sequence[QuantInput]:
-        """Those that proofs are about."""
+        """The inputs that proofs are about."""
         return self.qgraph.inputs
 
     @property
     @abstractmethod
     def claim(self) -> str:
-        """What the network does, in a sentence with ``{network}`` in it."""
+        """The network's function, in a sentence with ``{network}`` in it."""
 
     def quantise_input(self, x: ArrayLike) -> IntArray:
         """``QuantGraph.quantise_input``."""
@@ -158,7 +158,7 @@ class Circuit(ABC):
 
     @property
     def meaning(self) -> str:
-        """What a proof says, in words."""
+        """The meaning of a proof, in words."""
         said = [
             _SAYS_INPUT[privacy].format(input=called(INPUT, name, self.qgraph.inputs).replace("/", " "))
             for name, privacy in self.typed.privacies.items()
@@ -241,7 +241,8 @@ def public_group(
 
 
 def most_labels(outputs: int) -> int:
-    """How many labels a proof can show: the last one is no news, and each costs as much as the first."""
+    """Return the largest number of labels that a proof can show. The last label follows from all others, and
+    each costs as much as the first."""
     return min(_MOST_LABELS, outputs - 1)
 
 
@@ -263,7 +264,8 @@ def _several(reason: str) -> StatementError:
 
 
 def require_classes(outputs: int, field: str, remedy: str) -> None:
-    """That a label can be said of so many outputs. Raises ``StatementError`` (``statement.classes``)."""
+    """Check that so many outputs allow a statement about a label. Raises ``StatementError``
+    (``statement.classes``)."""
     if outputs < 2:
         raise StatementError(
             "statement.classes",
@@ -273,7 +275,7 @@ def require_classes(outputs: int, field: str, remedy: str) -> None:
 
 
 def require_few(outputs: int, field: str) -> None:
-    """That so many outputs can be public inputs. Raises ``StatementError`` (``statement.reveal``)."""
+    """Check that so many outputs can be public inputs. Raises ``StatementError`` (``statement.reveal``)."""
     if outputs > _MOST_SHOWN:
         raise StatementError(
             "statement.reveal",

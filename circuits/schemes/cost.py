@@ -1,4 +1,4 @@
-"""What a circuit costs: its constraints by layer and by gadget, its keys, setup and proofs."""
+"""The costs of a circuit: its constraints by layer and by gadget, its keys, setup and proofs."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Inference(Circuit):
 
     @property
     def batch(self) -> int:
-        """How many inferences it proves."""
+        """The number of inferences that a proof covers."""
         return self.typed.batch
 
     @property
@@ -103,7 +103,7 @@ class Inference(Circuit):
         return self._layout(*(group for name in self.reveal for group in self._groups(name)))
 
     def _groups(self, name: str) -> list[dict[str, Any]]:
-        """What is shown of an output."""
+        """Return the groups of public inputs for an output."""
         graph, most = self.qgraph, self.qgraph.size(name) - 1
         tensor = graph.outputs[name]
         kind, shape = self.typed.tensors[tensor], graph.shapes[tensor] or (1,)
@@ -157,22 +157,22 @@ class Inference(Circuit):
         return self.qgraph.execute(q)
 
     def values(self, q: Integers, bounds: Bounds | None = None) -> Values:
-        """What a proof for ``q`` shows, by the names of ``public_layout``. Raises ``TensorError`` as
-        ``checked``, and ``input.out_of_range`` for bounds that are not the circuit's."""
+        """Return the public values of a proof for ``q``, by the names of ``public_layout``. Raises
+        ``TensorError`` as ``checked``, and ``input.out_of_range`` for bounds that are not the circuit's."""
         shown, bounds = self._shown_inputs(self.checked(q)), bounds or {}
         for name, output in self._outputs(q).items():
             shown |= self._values(name, output, bounds.get(name, ()))
         return shown
 
     def committed_values(self, q: Integers) -> dict[str, IntArray]:
-        """What the commitments to outputs are to, by the names of their segments, int64[n] each. Raises
-        ``TensorError`` as ``checked``."""
+        """Return the values that the commitments to outputs commit to, by the names of their segments,
+        int64[n] each. Raises ``TensorError`` as ``checked``."""
         self.checked(q)
         outputs = self._outputs(q)
         return {each.name: each.values(outputs[name]) for name, each in self.committed.items()}
 
     def _outputs(self, q: Integers) -> dict[str, IntArray]:
-        """Those of which something is shown, row-major."""
+        """Return the outputs of which something is shown, row-major."""
         graph = self.qgraph
         shapes = {name: (self.batch, *entry.shape) for name, entry in graph.entries.items()}
         given = {name: np.asarray(value).reshape(shapes[name]) for name, value in graph.named(q).items()}
@@ -331,7 +331,8 @@ def plan_inference(
     batch: int = 1,
     level: Level = 5,
 ) -> Plan:
-    """How ``compile_inference`` would prove each node, and the rows in all, without building anything.
+    """Plan the way in which ``compile_inference`` proves each node, and count all rows, without building
+    anything.
 
     Raises as ``compile_inference``.
     """
@@ -356,10 +357,9 @@ def _typed(
 
 
 def all_shown(qgraph: QuantGraph, reveal: Reveal | Mapping[str, Reveal] | None) -> dict[str, Reveal]:
-    """What is shown of each output that is, by its name, in the network's order. The label is the one that
-    the model gives itself, where it has an output for it. Raises ``StatementError`` (``statement.reveal``)
-    for names that no output has, and where nothing is shown.
-    """
+    """Return the way in which each output that is shown is revealed, by its name, in the network's order. If
+    the model has an output for its own label, the label is that one. Raises ``StatementError``
+    (``statement.reveal``) for names that no output has, and where nothing is shown."""
     outputs = qgraph.outputs
     if reveal in (None, "label") and (own := qgraph.own_label):
         return {own: "label"}
@@ -379,9 +379,8 @@ def shown_by_default(outputs: int, *, values: bool = False) -> Reveal:
 
 
 def require_outputs(qgraph: QuantGraph, name: str, reveal: Reveal) -> None:
-    """That an output can be shown so. Raises ``StatementError``: ``statement.classes``,
-    ``statement.reveal``.
-    """
+    """Check that an output can be revealed in this way. Raises ``StatementError``: ``statement.classes``,
+    ``statement.reveal``."""
     outputs = qgraph.size(name)
     if reveal in ("label", "logits", "top") and (name != qgraph.own_label or reveal != "label"):
         require_classes(outputs, "reveal", "reveal the values")

@@ -32,8 +32,8 @@ def described_types(inputs: Sequence[QuantInput]) -> dict[str, Any]:
 
 
 def input_values(qgraph: QuantGraph, *parts: IntArray, name: str | None = None) -> IntArray:
-    """What a commitment to an input of the network is to: the digest of the input's type in limbs, then the
-    integers ``parts``, int64, row-major. int64[DIGEST_LIMBS + n].
+    """Return the values that a commitment to an input of the network commits to: the digest of the input's
+    type in limbs, then the integers ``parts``, int64, row-major. int64[DIGEST_LIMBS + n].
 
     ``name``: of the input, where there are several; their digests cover it. Raises ``TensorError``
     (``input.names``).
@@ -48,14 +48,16 @@ def input_values(qgraph: QuantGraph, *parts: IntArray, name: str | None = None) 
 
 
 def sample_values(inputs: Sequence[QuantInput], *parts: IntArray) -> IntArray:
-    """What a commitment to samples of these inputs, and to their labels, is to: of one as ``input_values`` of
-    the only input that a network has, of several the digest of their types together."""
+    """Return the values that a commitment to samples of these inputs, and to their labels, commits to. For
+    one input they begin as the ``input_values`` of a network's only input, for several with the digest of all
+    their types together."""
     (described,) = described_types(inputs).values()
     return np.concatenate([type_limbs(described), *(part.ravel() for part in parts)])
 
 
 def type_limbs(described: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> IntArray:
-    """What a commitment to values of a type, or of several, begins with: its digest, int64[DIGEST_LIMBS]."""
+    """Return the first values of a commitment to values of a type, or of several types: the digest of the
+    types, int64[DIGEST_LIMBS]."""
     return digest_limbs(hashlib.sha256(rfc8785.dumps(described)).digest())
 
 

@@ -69,7 +69,8 @@ class Intervals:
         ]
 
     def given(self, bounds: Sequence[int]) -> dict[str, IntArray]:
-        """What a witness takes. Raises ``TensorError`` (``input.out_of_range``) for what are none."""
+        """Return the bounds that a witness takes. Raises ``TensorError`` (``input.out_of_range``) for invalid
+        bounds."""
         low, high = self.reach
         inside = all(low <= bound <= high + 1 for bound in bounds)
         if len(bounds) != self.count or not inside or list(bounds) != sorted({*bounds}):
@@ -81,7 +82,7 @@ class Intervals:
         return {self.bounds: np.array(bounds, np.int64)}
 
     def values(self, values: IntArray, bounds: Sequence[int]) -> Values:
-        """What a proof shows of ``values``, int64[size]. Raises as ``given``."""
+        """Return the public values of a proof about ``values``, int64[size]. Raises as ``given``."""
         found = np.searchsorted(self.given(bounds)[self.bounds], values, side="right").tolist()
         shown = found if self.size > 1 else found[0]
         return {self.bounds: list(bounds) if self.several else bounds[0], self.found: shown}
@@ -105,7 +106,7 @@ class Intervals:
         return [bounds, found], [*moved, AtLeast(name, each, left, right), Total(name, found, each)]
 
     def check(self, tools: Arithmetic, bounds: LinearCombinations) -> None:
-        """That each bound is as far from the values as comparisons take them to be."""
+        """Range-check the bounds, so that each is as near to the values as the comparisons assume."""
         tools.ranged(f"output/{self.bounds}", bounds, self._bits, self.reach[0])
 
     def cost(self, level: Level) -> Cost:

@@ -1,6 +1,6 @@
-"""What accuracies measure, as relations: from a batch's outputs, and labels or targets, to counts.
+"""The measures of accuracies, as relations: from a batch's outputs, and labels or targets, to counts.
 
-What fills a batch up adds nothing to any count.
+Padding samples of a batch add nothing to any count.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Samples(NamedTuple):
 
 
 def measured(samples: Samples, measurement: Measurement, counts: Mapping[str, Tensor]) -> list[Relation]:
-    """That ``counts``, given tensors by the names of ``Measurement.counts``, are those of the samples."""
+    """Return the relations that make ``counts``, tensors by the names of ``Measurement.counts``, those of the
+    samples."""
     classes = measurement.outputs
     if samples.targets is not None:
         return _errors(samples, samples.targets, counts)
@@ -207,9 +208,9 @@ def measurement(
 
 
 def targets(qgraph: QuantGraph, output: str, interval: Interval) -> Targets:
-    """How targets are quantised: to the steps of the outputs, as far beyond what these can be as that is
-    wide. Raises ``StatementError`` (``statement.measure``) where outputs have no one scale, or too many
-    integers."""
+    """Return the quantisation of targets: the outputs' steps, over a range that exceeds the outputs' interval
+    by its own width on either side. Raises ``StatementError`` (``statement.measure``) where outputs have no
+    single scale, or too many integers."""
     reads = qgraph.scale_of(qgraph.outputs[output])
     if reads is None:
         raise StatementError(

@@ -41,7 +41,7 @@ class CommittedOutput:
 
     @property
     def wires(self) -> str:
-        """What the circuit calls the values."""
+        """The name of the committed values in the circuit."""
         return self._of("committed")
 
     @property
@@ -49,7 +49,8 @@ class CommittedOutput:
         return math.prod(self.value.shape)
 
     def values(self, output: IntArray) -> IntArray:
-        """What the commitment is to, int64[DIGEST_LIMBS + size]. ``output``: the network's, row-major."""
+        """Return the values that the commitment commits to, int64[DIGEST_LIMBS + size]. ``output``: the
+        network's, row-major."""
         return np.concatenate([type_limbs(self.described), output.ravel() - self.least])
 
     def integers(self, values: IntArray) -> IntArray:
@@ -58,7 +59,8 @@ class CommittedOutput:
         return found
 
     def relation(self) -> Linear:
-        """What is to hold of the values that are committed to. The network's relations keep them in range."""
+        """Return the relation that defines the committed values. The network's relations keep them in
+        range."""
         low, high = self.value.bound.interval
         name, bound = f"output/{self.wires}", Bound.of(low - self.least, high - self.least)
         return Linear(name, Tensor(name, self.value.shape, bound), (Term(self.value, 1, self.least),))

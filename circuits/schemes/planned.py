@@ -27,13 +27,14 @@ class Planned:
 
 
 def registration(qgraph: QuantGraph) -> Planned:
-    """That of ``compile_registration``. Raises as it does, and so do the others."""
+    """Plan the circuit of ``compile_registration``. Raises as it does; the other functions raise as their
+    compilers do."""
     plan = plan_registration(qgraph)
     return Planned(plan.rows, Size.planned(plan.rows, linked=len(parameters(qgraph)), chosen=0))
 
 
 def inference(qgraph: QuantGraph, weight_privacy: Privacy, batch: int = 1) -> Planned:
-    """That of ``compile_inference`` of private inputs, and of the default outputs."""
+    """Plan the circuit of ``compile_inference`` for private inputs and the default outputs."""
     plan = plan_inference(qgraph, weight_privacy=weight_privacy, batch=batch)
     return _planned(plan, qgraph, weight_privacy)
 
@@ -53,7 +54,7 @@ def accuracy(
     output: str | None = None,
     norm: Norm = "inf",
 ) -> Planned:
-    """That of ``compile_accuracy``."""
+    """Plan the circuit of ``compile_accuracy``."""
     plan = plan_accuracy(
         qgraph,
         batch=batch,
@@ -70,7 +71,7 @@ def accuracy(
 
 
 def robustness(qgraph: QuantGraph, weight_privacy: Privacy, norm: Norm = "inf") -> Planned:
-    """That of ``compile_robustness``."""
+    """Plan the circuit of ``compile_robustness``."""
     plan = plan_robustness(qgraph, weight_privacy=weight_privacy, norm=norm)
     return _planned(plan, qgraph, weight_privacy)
 

@@ -76,7 +76,7 @@ def setup(
 
 
 def where(system: ProofSystem) -> Backend:
-    """That its witnesses are made on."""
+    """Return the backend on which the proof system's witnesses are made."""
     return backends.chosen() if system.takes_devices else CPU
 
 
@@ -112,7 +112,7 @@ def prove(
 
 
 def committed_values(circuit: Circuit, witness: Witness, name: str) -> FrArray:
-    """What a witness has in the segment that is linked to the commitment of this name."""
+    """Return the values of a witness in the segment that is linked to the commitment of this name."""
     system, index = circuit.constraint_system, list(circuit.commitments).index(name)
     parts = zip(system.segments, system.segment_ranges, strict=True)
     linked = [part for segment, part in parts if segment.linked]

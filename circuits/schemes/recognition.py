@@ -90,11 +90,11 @@ class Recognition(Circuit):
         return self.qgraph.execute(self.checked(q)["input"]).logits
 
     def matches(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> bool:
-        """Whether the squared distance is at most the threshold."""
+        """Return whether the squared distance is at most the threshold."""
         return int(((self.embed(q) - reference) ** 2).sum()) <= threshold
 
     def values(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> Values:
-        """What a proof shows, by the names of ``public_layout``. Raises ``TensorError``."""
+        """Return the public values of a proof, by the names of ``public_layout``. Raises ``TensorError``."""
         given = self._given(q, reference, threshold)
         shown = self._shown_inputs(self.checked(q))
         if self.reference_privacy == "public":
@@ -183,7 +183,8 @@ def compile_recognition(
 
 
 def _relations(network: Relations, most: int) -> Relations:
-    """Those of ``network``, and whether its embedding is near. ``most``: the largest distance."""
+    """Return the relations of ``network``, and those that decide whether its embedding is near the reference.
+    ``most``: the largest distance."""
     embedding = network.output
     shape, (low, high) = embedding.shape, embedding.bound.interval
     top = (1 << (embedding.bits or 0)) - 1

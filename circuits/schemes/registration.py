@@ -63,8 +63,8 @@ class Registration(Circuit):
 
 
 def parameters(qgraph: QuantGraph) -> IntArray:
-    """What a model's commitment is to: the architecture's digest in limbs, then of each node its parameters,
-    of a layer ``q_w - z_w`` in row-major order and the biases.
+    """Return the values that a model's commitment commits to: the architecture's digest in limbs, then each
+    node's parameters: ``q_w - z_w`` of a layer in row-major order, and its biases.
 
     int64[parameters], in the order of the linked segment of every circuit. Raises ``StatementError``
     (``statement.no_weights``) for a network without any.

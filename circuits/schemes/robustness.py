@@ -79,14 +79,14 @@ class Robustness(Circuit):
         return super().describe() | described_norm(self.certificate)
 
     def values(self, q: NDArray[np.integer[Any]], radius: int) -> Values:
-        """What a proof shows, by the names of ``public_layout``. Raises ``TensorError``."""
+        """Return the public values of a proof, by the names of ``public_layout``. Raises ``TensorError``."""
         given = self._given(q, radius)
         shown = self._shown_inputs(self.checked(q))
         return shown | {"radius": radius, "label": int(given["label"][0])}
 
     def margins(self, q: NDArray[np.integer[Any]], radius: int) -> IntArray:
-        """What the certificate leaves of the label's lead over each of the others, in order, int64, at a
-        scale of its own: there is a proof where all are positive."""
+        """Return the lead of the label over each of the other labels that the certificate guarantees, in
+        order, int64, at a scale of its own. There is a proof if all are positive."""
         found: IntArray = self.assign(q, radius)[self.layout["output/margins"].ravel()]
         return found
 
@@ -192,7 +192,7 @@ def _planned(
 
 
 def require_certificates(qgraph: QuantGraph, norm: Norm = "inf") -> None:
-    """That there are certificates of the network. Raises as ``compile_robustness``."""
+    """Check that certificates of the network exist. Raises as ``compile_robustness``."""
     _require_classes(qgraph)
     certified(TypedGraph(qgraph, "public", "public").relations, norm)
 

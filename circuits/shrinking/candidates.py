@@ -1,4 +1,4 @@
-"""What is tried, what it costs, and what is worth keeping."""
+"""The smaller networks that are tried, their costs, and the selection of those worth keeping."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ BITS: Final = (8, 6)
 _FRAMES: Final = 60
 """Of a run by whose prior pairs of classes are told apart."""
 _APART: Final = 0.8
-"""What the next model of a bank costs at most, of the one before it."""
+"""The largest cost of a bank's next model, as a share of the cost of the one before it."""
 _LEAST_GAIN: Final = 0.002
 MOST: Final = 2 * len(_FACTORS) * len(_SHARES) - 1
 """Cuts that are tried, at most."""
 
 
 class Cut(NamedTuple):
-    """How a network was made smaller."""
+    """The way in which a network was made smaller."""
 
     factor: int
     shallow: bool

@@ -49,7 +49,7 @@ class Entry(Document):
 
 
 class BankFolder(Document):
-    """What is in a folder, the full network first."""
+    """The index of a bank's folder: its models, the full network first."""
 
     format: Literal["zenserve bank folder"] = "zenserve bank folder"
     version: int = Field(default=1, ge=1, le=1)

@@ -100,7 +100,7 @@ def _keeps(node: Conv, graph: Graph) -> bool:
 
 
 def _behind(name: str, nodes: Mapping[str, Node]) -> set[str]:
-    """What a tensor is computed from, and itself."""
+    """Return the names of the tensor and of all tensors from which it is computed."""
     found, ahead = set[str](), [name]
     while ahead:
         here = ahead.pop()

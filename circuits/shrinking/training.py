@@ -30,7 +30,8 @@ _BATCH: Final = 64
 _RATE: Final = 0.1
 _DECAY: Final = 5e-4
 _SOFTNESS: Final = 2.0
-"""What the larger network's outputs are divided by, so that its second and third guesses count."""
+"""The divisor of the larger network's outputs (distillation temperature), so that its second and third
+guesses count."""
 _TAUGHT: Final = 0.7
 """Their part of the loss; the labels have the rest."""
 _SHIFT: Final = 10

@@ -97,7 +97,7 @@ def calibration(name: str) -> FloatArray:
 
 
 def report() -> dict[str, Any]:
-    """What ``examples.zoo.evaluate`` measured on images that no training saw, by network."""
+    """Return the measurements of ``examples.zoo.evaluate`` on images outside the training set, by network."""
     found: dict[str, Any] = json.loads((TRAINED / "report.json").read_text())
     return found
 

@@ -190,7 +190,7 @@ _NAME: Final = re.compile(rf"({'|'.join(ARCHITECTURES)})-w([1-8])a([1-8])")
 
 
 def is_name(name: str) -> bool:
-    """Whether a network of 1 to 8 bits is called so."""
+    """Return whether the name is that of a network of 1 to 8 bits."""
     return _NAME.fullmatch(name) is not None
 
 

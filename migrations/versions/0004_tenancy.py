@@ -60,7 +60,7 @@ def upgrade() -> None:
 
 
 def _name_issuers() -> None:
-    """Those whose receipts there are: their keys stay known when the secret is another one."""
+    """Record the issuers of existing receipts: their keys stay known when the secret changes."""
     models = sa.table("models", sa.column("id", sa.String), sa.column("receipt", sa.JSON(none_as_null=True)))
     jobs = sa.table("jobs", sa.column("id", sa.String), sa.column("created_at", sa.DateTime))
     issuers = sa.table("issuers", sa.column("id", sa.String), sa.column("since", sa.DateTime))

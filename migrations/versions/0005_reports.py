@@ -1,4 +1,7 @@
-"""What quantisation did to a model. Only an addition: code of before goes on working."""
+"""The quantisation report of a model.
+
+Only an addition: earlier code goes on working.
+"""
 
 import sqlalchemy as sa
 from alembic import op

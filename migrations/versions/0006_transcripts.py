@@ -1,4 +1,7 @@
-"""How ceremonies came to the secrets of their keys. Only an addition: code of before goes on working."""
+"""The transcript of the ceremony that made a key's secrets.
+
+Only an addition: earlier code goes on working.
+"""
 
 import sqlalchemy as sa
 from alembic import op

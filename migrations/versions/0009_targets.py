@@ -1,6 +1,6 @@
-"""Whether a dataset's samples have labels or targets: labels, so far.
+"""The kind of a dataset's samples, labels or targets: labels, so far.
 
-Only an addition: code of before goes on working, and knows datasets with labels alone.
+Only an addition: earlier code goes on working, and knows datasets with labels alone.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
-"""Whether a model takes inputs beyond its calibration as the ends of its range: none does, so far.
+"""The option of a model to clamp inputs to the range of its calibration: none has it, so far.
 
-Only an addition: code of before goes on working, and refuses such inputs.
+Only an addition: earlier code goes on working, and refuses such inputs.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
-"""How often each commitment can still be opened, of proof systems that count it, and what took its place.
+"""The openings left of each commitment, where its proof system counts them, and its replacements.
 
-Only additions: code of before goes on working, and registers no models of such systems.
+Only additions: earlier code goes on working, and registers no models of such systems.
 """
 
 import sqlalchemy as sa

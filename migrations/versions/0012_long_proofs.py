@@ -1,6 +1,6 @@
-"""Where the proofs of a document are that are too long for a row: in none, so far.
+"""The place of a document's proofs that are too long for a row: in none, so far.
 
-Only an addition: code of before goes on working, and takes such a document for one without proofs.
+Only an addition: earlier code goes on working, and takes such a document for one without proofs.
 """
 
 import sqlalchemy as sa

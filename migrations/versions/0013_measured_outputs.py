@@ -1,6 +1,6 @@
-"""Which output of a network a dataset's labels or targets are of: the only one, so far.
+"""The output of a network that a dataset's labels or targets are of: the only one, so far.
 
-Only an addition: code of before goes on working, and knows datasets of networks of one output alone.
+Only an addition: earlier code goes on working, and knows datasets of networks of one output alone.
 """
 
 import sqlalchemy as sa

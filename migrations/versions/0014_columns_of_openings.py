@@ -1,6 +1,7 @@
-"""How many columns an opening of a commitment shows: by another number the count of openings means nothing.
+"""The number of columns that an opening of a commitment shows.
 
-Only an addition: code of before goes on working, and what it registers is to be registered anew.
+A count of openings means nothing for another number of columns. Only an addition: earlier code goes on
+working, and what it registers is to be registered anew.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
-"""What a stream's chain begins with, beside the head that it is of: in none, so far.
+"""The first link of a stream's chain, which derives from the stream's head: in none, so far.
 
-Only an addition: code of before goes on working.
+Only an addition: earlier code goes on working.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
-"""What a GPU's kernels took of a job, where that was measured.
+"""The times of a GPU's kernels in a job, where they were measured.
 
-Only an addition: code of before goes on working.
+Only an addition: earlier code goes on working.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
-"""What the columns and classes of a model's table are called.
+"""The names of the columns and classes of a model's table.
 
-Only an addition: code of before goes on working, and models without one take arrays of numbers.
+Only an addition: earlier code goes on working, and models without one take arrays of numbers.
 """
 
 import sqlalchemy as sa

@@ -1,11 +1,13 @@
-"""The package's modules: the checkout has them two folders up, a source distribution beside this file."""
+"""What of ``zenserve`` this package owns: a checkout has it two folders up, a source distribution beside this
+file.
+"""
 
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODULES = ("client", "verifier", "zenserve/codes.py", "zenserve/errors.py")
+OWNED = ("__init__.py", "client", "codes.py", "errors.py", "py.typed", "verifier")
 
 
 class Modules(BuildHookInterface[Any]):
@@ -16,5 +18,5 @@ class Modules(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         here = Path(self.root)
-        home = here if (here / MODULES[0]).exists() else here.parents[1]
-        build_data["force_include"] |= {str(home / name): name for name in MODULES}
+        home = here if (here / "zenserve").exists() else here.parents[1]
+        build_data["force_include"] |= {str(home / "zenserve" / name): f"zenserve/{name}" for name in OWNED}

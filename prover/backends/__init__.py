@@ -1,7 +1,7 @@
-"""Where what takes a prover's time is computed: on the processor, or on a GPU.
+"""The choice of the device that a prover's expensive work runs on: the processor, or a GPU.
 
 ``ZENSERVE_BACKEND`` is ``cpu``, ``gpu``, ``gpu:1`` for the second GPU (``gpu`` is ``gpu:0``) and so on, or
-``auto`` (the default): the first GPU where there is one. Either computes the same, byte for byte.
+``auto`` (the default): the first GPU if there is one. The results are the same on either, byte for byte.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Backend(Protocol):
 
 
 def chosen() -> Backend:
-    """What ``ZENSERVE_BACKEND`` says now.
+    """Return the backend that ``ZENSERVE_BACKEND`` selects now.
 
-    Raises ``ResourceError``: ``resource.backend`` where it says nothing known, ``resource.no_gpu`` where it
-    asks for a GPU that is not there.
+    Raises ``ResourceError``: ``resource.backend`` if its value is unknown, ``resource.no_gpu`` if it selects
+    a GPU that is not available.
     """
     name = os.environ.get(VARIABLE, "auto")
     if name == "cpu":

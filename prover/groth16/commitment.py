@@ -182,9 +182,11 @@ class CommitmentKey:
         return Opening(g1.compress(point), blinding[0])
 
     def reveal(self, opening: Opening, values: FrArray, *, threads: int = 1) -> Revealed:
-        """What convinces those who know ``values`` (uint64[n, 4], Montgomery) that ``opening`` is to them.
+        """Return a proof, for those who know ``values`` (uint64[n, 4], Montgomery), that ``opening`` is to
+        them.
 
-        Raises ``StatementError``: ``statement.basis_length``, ``statement.openings`` where it is not.
+        Raises ``StatementError``: ``statement.basis_length``, or ``statement.openings`` if it is not to these
+        values.
         """
         # Python integers cannot be erased; but these are about to be known.
         integers, blinding = fr.to_ints(values), opening.blinding_bytes
@@ -199,9 +201,8 @@ class CommitmentKey:
         return revealed
 
     def open_sum(self, openings: Sequence[Opening], values: Sequence[Sequence[int]]) -> bytes:
-        """What shows the sum of commitments to be to that of these values, as many each: of one value ρ, of
-        more ``Revealed.to_bytes``. Raises as ``reveal``.
-        """
+        """Return a proof that the commitments' sum is to the sum of these values, equally many each: ρ for
+        one value each, else ``Revealed.to_bytes``. Raises as ``reveal``."""
         blinding = sum_blindings(opening.blinding_bytes for opening in openings)
         totals = [sum(column) for column in zip(*values, strict=True)]
         if len(totals) == 1:

@@ -1,7 +1,7 @@
-"""What keys, setup and proofs of a statement take: bytes exactly, memory by formula, seconds by measurement.
+"""The cost of a statement's keys, setup and proofs: bytes exactly, memory by formula, seconds by measurement.
 
-``speed`` measures the kernels on this machine for some milliseconds; the stages scale that to a statement's
-sizes by the operations that the algorithms make (docs/kernels.md).
+``speed`` measures the kernels on this machine for some milliseconds; the stages scale these times to a
+statement's sizes by the number of operations of the algorithms (docs/kernels.md).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _MULTIPLIED_G1: Final = 900.0
 _STORED: Final = 0.03
 """A byte of the key, written and hashed."""
 _SETUP, _PROOF = 1.1e6, 0.5e6
-"""What does not grow with the statement."""
+"""The costs that do not grow with the statement."""
 
 
 def speed(threads: int, clock: Callable[[], float] = time.perf_counter) -> Speed:
@@ -169,7 +169,7 @@ def msm_products(group: Group, size: int, bits: int) -> int:
 
 
 def fixed_base_windows(count: int) -> tuple[int, int]:
-    """How many windows ``Group.fixed_base`` takes for ``count`` scalars, and of how many bits."""
+    """Return the number of windows of ``Group.fixed_base`` for ``count`` scalars, and their bits."""
     cost = {c: (_WIDE // c + 1) * (count + (1 << (c - 1))) for c in range(2, 17)}
     width = min(cost, key=cost.__getitem__)
     return _WIDE // width + 1, width

@@ -1,8 +1,8 @@
-"""How much memory setup and proofs take, by formulas that tests hold against what the system measures.
+"""The memory that setup and proofs need, by formulas that tests compare with the system's measurements.
 
-In bytes, beside the statement, the witness and what the process held before. The proving key counts as far as
+In bytes, beside the statement, the witness and the process's earlier memory. The proving key counts as far as
 its pages have been read, though all processes of a machine share them. An element of Fr takes 32 bytes, a
-point of G1 96, one of G2 192. The allocator keeps freed arrays of up to 32 MiB, and is taken to keep all.
+point of G1 96, one of G2 192. The allocator keeps freed arrays of up to 32 MiB, and is assumed to keep all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _G2: Final = 192
 
 
 class Stage(NamedTuple):
-    """What a stage works with, and what it adds to the key: its points, or pages that it is first to read."""
+    """The bytes of a stage: ``working`` memory, and the part of the ``key`` that it makes or first reads."""
 
     working: int
     key: int = 0
@@ -78,12 +78,12 @@ def setup_stages(size: Size, threads: int) -> Iterator[Stage]:
 
 
 def multiplication(group: Group, count: int, threads: int) -> int:
-    """What a sum over the witness works with: a third of its scalars fill the field, in between those of
-    networks and the worst."""
+    """Return the working memory of a sum over the witness. A third of its scalars are assumed to fill the
+    field: between the share in networks and the worst case."""
     return group.msm_memory(count // 3, threads=threads)
 
 
 def table(group: Group, count: int) -> int:
-    """What ``Group.fixed_base`` looks multiples up in (docs/kernels.md)."""
+    """Return the size of the table in which ``Group.fixed_base`` looks up multiples (docs/kernels.md)."""
     windows, width = fixed_base_windows(count)
     return (_G1 if group.name == "g1" else _G2) * windows << (width - 1)

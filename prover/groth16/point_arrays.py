@@ -23,10 +23,11 @@ _ONE: Final = fr.from_ints([1])
 def check_points(
     points: WordArray, group: Group, field: str, *, finite: bool = False, threads: int = 1
 ) -> None:
-    """Whether each of ``points``, uint64[n, *group.shape], is on its curve and in its subgroup.
+    """Check that each of ``points``, uint64[n, *group.shape], is on its curve and in its subgroup.
 
-    With ``finite`` none may be at infinity. Many points are found to be in the subgroup by random sums, which
-    err with a chance of 2^-128. ``FileFormatError``: ``file.point_*``, the point's place as the field.
+    With ``finite`` none may be at infinity. Many points are tested for the subgroup by random sums, which err
+    with a probability of 2^-128. Raises ``FileFormatError``: ``file.point_*``, the point's place as the
+    field.
     """
     inner = tuple(range(1, points.ndim - 1))
     _require(np.all(fp.is_canonical(points), axis=inner), Fault.NOT_CANONICAL, field)
@@ -38,14 +39,14 @@ def check_points(
 
 
 def _sums_in_subgroup(points: WordArray, group: Group, threads: int) -> bool:
-    """Whether the sums of 128 random subsets of ``points`` are in the subgroup.
+    """Return whether the sums of 128 random subsets of ``points`` are in the subgroup.
 
-    A point P outside of it is found out whatever its order and whatever the others are: of two subsets that
-    differ in P alone the sums differ by P, so that one of them at least is outside. So each subset misses P
-    with a chance of 1/2 at most, and all of them, drawn independently, with 2^-128.
+    A point P outside the subgroup is detected whatever its order and whatever the other points: if two
+    subsets differ in P alone, their sums differ by P, so at least one of the sums is outside. Each subset
+    therefore misses P with a probability of at most 1/2, and all of them, drawn independently, with 2^-128.
 
-    Points are thrown into buckets, and subset j is those whose bucket's number has bit j: so one addition a
-    point serves as many subsets as the number has bits.
+    Points are thrown into buckets, and subset j is the union of the buckets whose number has bit j: one
+    addition a point serves as many subsets as the number has bits.
     """
     bits = min(len(points), _AT_ONCE).bit_length() - 5
     rounds = -(-_SUBSETS // bits)
@@ -100,6 +101,6 @@ def random_weights(count: int) -> FrArray:
 
 
 def pairings_cancel(pairs: Iterable[tuple[WordArray, WordArray]]) -> bool:
-    """Whether the product of e(P, Q) is one, P uint64[2, 6] and Q uint64[2, 2, 6] in the subgroups."""
+    """Return whether the product of e(P, Q) is one, P uint64[2, 6] and Q uint64[2, 2, 6] in the subgroups."""
     left, right = zip(*pairs, strict=True)
     return pairing_product_is_one(np.stack(left), np.stack(right))

@@ -59,9 +59,9 @@ class PowersOfTau:
         )
 
     def verify(self, *, threads: int = 1, progress: Progress | None = None) -> None:
-        """Whether all points are powers of one τ, times one α and one β: by random linear combinations.
+        """Check that all points are powers of one τ, times one α and one β, by random linear combinations.
 
-        Says nothing about ``contributions``. Stages: "points", "powers". Raises ``CeremonyError``
+        It does not check ``contributions``. Stages: "points", "powers". Raises ``CeremonyError``
         (``ceremony.powers``, the array at fault as the field; ``ceremony.no_contributions`` where τ, α or β
         is one), ``FileFormatError`` (``file.point_*``).
         """

@@ -1,4 +1,4 @@
-"""What a prover needs: the bases of its multi-scalar multiplications, as arrays or straight from a file."""
+"""The proving key: the bases of the multi-scalar multiplications, as arrays or mapped from a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SECTIONS: Final = {
     "links": _G1,
     "quotient_multiples": Section("<u8", (2, 6), optional=True),
 }
-"""What its file holds."""
+"""The sections of a proving key's file."""
 
 MULTIPLIERS: Final = fr.from_ints([1 << 64, 1 << 128, 1 << 192])
 """With these multiples of its bases a sum is faster (docs/kernels.md)."""
@@ -51,7 +51,10 @@ of witnesses are small mostly: its points alone have them."""
 
 
 def multiples(points: Points, threads: int) -> Points:
-    """Those of the quotient's points, for a key of which nobody knows their logarithms."""
+    """Return the quotient points' multiples; none if there are more than ``MOST_MULTIPLIED`` points.
+
+    For a key whose points have logarithms that nobody knows.
+    """
     if len(points) > MOST_MULTIPLIED:
         return points[:0]
     return np.concatenate([g1.mul(points, factor, threads=threads) for factor in MULTIPLIERS])
@@ -130,7 +133,7 @@ class ProvingKey:
         return self.a_columns if section == "a" else self.b_columns
 
     def committed(self, variables: slice) -> slice:
-        """Where ``segments`` and ``knowledge`` have a run of variables."""
+        """Return the slice of ``segments`` and ``knowledge`` that belongs to a run of variables."""
         first = len(self.verifying_key.ic)
         start, stop = (
             bound - first - int(np.searchsorted(self.absent, bound))
@@ -188,5 +191,5 @@ class ProvingKey:
 
 
 def _are_columns(columns: NDArray[np.uint32], variables: int) -> bool:
-    """Whether ``columns`` ascend strictly and stay below ``variables``."""
+    """Return whether ``columns`` ascend strictly and stay below ``variables``."""
     return len(columns) == 0 or bool(np.all(columns[1:] > columns[:-1]) and int(columns[-1]) < variables)

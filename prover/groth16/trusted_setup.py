@@ -117,7 +117,7 @@ def _one_minus_power(tau: FrArray, log_exponent: int) -> FrArray:
 def _logarithms(
     system: ConstraintSystem, trapdoor: _Trapdoor, keep: Secrets, threads: int, report: Progress
 ) -> _Logarithms:
-    """What the key's points are made of; ``values`` is registered with ``keep``."""
+    """Return the logarithms of the key's points; their ``values`` are registered with ``keep``."""
     tau, alpha, beta = trapdoor.values[:3]
     log_size, first, end = (qap.log_domain_size(system), system.instance, system.first_private)
     with Secrets() as secret:
@@ -191,7 +191,8 @@ def _row_basis(log_size: int, tau: FrArray, threads: int) -> FrArray:
 
 
 def _odd_basis(log_size: int, tau: FrArray, factor: FrArray, threads: int) -> FrArray:
-    """Those of the 2n-th roots of unity that are no n-th roots, times ``factor``. uint64[n, 4].
+    """The Lagrange polynomials at τ of the 2n-th roots of unity that are not n-th roots, times ``factor``.
+    uint64[n, 4].
 
     They are the key's bases for the values of A·B − C = −2 h on the odd coset: with M_i its own Lagrange
     polynomials, M_i(τ) Z(τ) / −2 is the Lagrange polynomial of the same point over the whole double domain.

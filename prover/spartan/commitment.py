@@ -81,7 +81,7 @@ class Committed:
         return self.rows.nbytes + self.salts.nbytes + encoded
 
     def holds(self, values: FrArray) -> bool:
-        """Whether it is to these values, uint64[n, 4]."""
+        """Return whether the commitment is to these values, uint64[n, 4]."""
         if len(values) != self.commitment.size:
             return False
         width = self.code.degree - self.commitment.tail
@@ -161,11 +161,12 @@ def linked_to(
     beside: int | None = None,
     threads: int = 1,
 ) -> Committed:
-    """What this commitment was made of: ``values``, or it is refused, now or when it is opened.
+    """Return the matrix that the commitment was made of. Other ``values`` are refused, now or when it is
+    opened.
 
-    Where other proofs are about the same values, it is kept for them (``zenserve.base.memory.KEPT``), if that
-    leaves ``beside`` bytes for this one; what is not is erased by ``secret``. Raises ``StatementError``
-    (``statement.openings``).
+    If other proofs are about the same values, the matrix is kept for them (``zenserve.base.memory.KEPT``),
+    provided that this leaves ``beside`` bytes for this proof; otherwise ``secret`` erases it. Raises
+    ``StatementError`` (``statement.openings``).
     """
     kept: Committed | None = KEPT.get(key_of(linked, code, tail))
     if kept is not None:
@@ -196,7 +197,7 @@ def keep(made: Committed, linked: Linked, secret: Secrets) -> None:
 
 
 def key_of(linked: Linked, code: Code, tail: int) -> About:
-    """What it is kept by, however many columns are opened."""
+    """Return the key that the commitment's matrix is kept by, whatever the number of opened columns."""
     return About(linked.root, (linked.seed, code.log_degree, tail))
 
 

@@ -1,4 +1,4 @@
-"""What proofs of a constraint system take: bytes, memory, and seconds by the kernels' speed here."""
+"""The cost of a constraint system's proofs: bytes, memory, and seconds by the kernels' speed here."""
 
 from __future__ import annotations
 

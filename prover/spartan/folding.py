@@ -50,7 +50,7 @@ class Vector(Protocol):
 
 
 class Told(NamedTuple):
-    """What a proof has of the vector: the openings behind those of the rows that it combines."""
+    """The part of a proof about the vector: messages, and the openings after the combined rows'."""
 
     body: Folded
     openings: list[bytes]
@@ -65,8 +65,8 @@ class Folder:
         self.message = self._commit()
 
     def fold(self, transcript: Transcript, code: Code, at: Places) -> Told:
-        """What is claimed beside the weights that the vector has: the entries of each row's code word of
-        ``code`` there. ``message`` was absorbed."""
+        """Fold the vector with its weights and with a further claim: the entries, at ``at``, of the code word
+        of ``code`` of each row. Return the messages and openings. ``message`` must have been absorbed."""
         messages, said, openings = [self.message], list[list[list[int]]](), list[bytes]()
         claims = len(at) << (self._folding.variables - code.log_degree)
         self._vector.weigh(code, at, weights(transcript, claims))

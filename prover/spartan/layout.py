@@ -68,7 +68,7 @@ def rows_for(values: int) -> Rows:
 
 
 def best_code(system: ConstraintSystem) -> Code:
-    """That of short proofs."""
+    """Return the code that makes proofs shortest."""
     sizes = sizes_of(system)
     largest = max(_LEAST_LOG_DEGREE, (system.variables - 2).bit_length())
 
@@ -148,7 +148,7 @@ def rows_of(table: FrArray, shape: Shape, part: Part) -> FrArray:
 
 
 class SystemMatrices:
-    """A constraint system's A, B and C (``zenserve.verifier.spartan.verification.Matrices``), by the kernels."""
+    """A constraint system's A, B and C (``zenserve.verifier.spartan.verification.Matrices``), by kernels."""
 
     def __init__(self, system: ConstraintSystem, threads: int = 0) -> None:
         self._system, self._threads = system, threads or usable_cores()

@@ -1,6 +1,5 @@
-"""What openings are asked for and answer, all at once: ``zenserve.verifier.spartan`` says the same, one by
-one.
-"""
+"""Queries to openings and their answers, computed for all places at once. ``zenserve.verifier.spartan``
+computes the same one by one."""
 
 from __future__ import annotations
 

@@ -25,12 +25,13 @@ class Tables(Protocol):
         """The first variable becomes ``r``."""
 
     def values(self) -> list[int]:
-        """What the tables have left when all variables are bound."""
+        """Return the tables' values after all variables are bound."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """What was ``said`` in each, the ``point`` that was drawn, the ``values`` of the tables there."""
+    """The rounds of a sum-check: the messages that were ``said``, the ``point`` that was drawn, and the
+    ``values`` of the tables there."""
 
     said: list[list[int]]
     point: list[int]

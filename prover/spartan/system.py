@@ -72,7 +72,7 @@ class Opening:
 
     @property
     def chain(self) -> bytes:
-        """What a proof says of the renewals."""
+        """The renewals as a proof contains them."""
         return chain.to_bytes([each.link for each in self.renewals])
 
     @property

@@ -1,1 +1,1 @@
-"""Who calls, what they may do, and what is noted of it: keys, tenants, the audit log."""
+"""Callers, their permissions and the record of their actions: keys, tenants, the audit log."""

@@ -1,4 +1,4 @@
-"""What can be done to tenants and their keys, over HTTP and at the command line alike."""
+"""Operations on tenants and their API keys, shared by the HTTP API and the command line."""
 
 from __future__ import annotations
 

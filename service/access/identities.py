@@ -27,7 +27,7 @@ _MAX_NAME = 200
 
 @dataclass(frozen=True)
 class Rule:
-    """What one group of the provider is here."""
+    """The tenant and the scopes that members of one of the provider's groups get."""
 
     group: str
     tenant_id: str
@@ -41,7 +41,7 @@ class Identity:
     subject: str
     name: str
     groups: list[str]
-    """Those that a rule names."""
+    """The user's groups at the provider that a rule names."""
     expires_at: float
 
     @classmethod

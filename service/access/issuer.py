@@ -26,7 +26,7 @@ from zenserve.service.settings import Settings, is_confidential
 from zenserve.verifier.document import parse_json
 
 LEEWAY_SECONDS: Final = 30
-"""How far the provider's clock and this host's may be apart."""
+"""The largest accepted difference, in seconds, between the provider's clock and this host's."""
 MAX_TOKEN_BYTES: Final = 1 << 14
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Public-key signatures alone: never ``none``, nor HMAC, whose secret a public key could be taken for."""
@@ -47,7 +47,7 @@ _Key = RSAKey | ECKey
 
 @dataclass(frozen=True)
 class _Published:
-    """What the provider published, and when it was fetched (``time.monotonic``)."""
+    """The keys and endpoints that the provider published, and the time of the fetch (``time.monotonic``)."""
 
     keys: Mapping[str, _Key]
     authorization_endpoint: str
@@ -78,15 +78,18 @@ class Issuer:
 
     @property
     def signs_in(self) -> bool:
-        """Whether the dashboard is a client of the provider."""
+        """True if the dashboard is a client of the provider."""
         return self._settings.oidc_client_id is not None
 
     def accepts(self, shown: str) -> bool:
-        """Whether an ``Authorization`` shows what may be an access token of the provider."""
+        """Return whether the credential of an ``Authorization`` may be an access token of the provider."""
         return self._settings.oidc_audience is not None and shown.count(".") == 2
 
     async def count_keys(self) -> int:
-        """How many keys are published now. Raises ``ResourceError`` (``resource.issuer``)."""
+        """Return the number of keys that are published now.
+
+        Raises ``ResourceError`` (``resource.issuer``).
+        """
         return len((await self._fetch()).keys)
 
     async def close(self) -> None:
@@ -102,7 +105,10 @@ class Issuer:
         return self._identity(claims) if claims and "cnf" not in claims else None
 
     async def sign_in_url(self, redirect: str, state: str, nonce: str, verifier: str) -> str:
-        """Where a browser signs in (code flow, PKCE). Raises ``ResourceError`` (``resource.issuer``)."""
+        """Return the URL at which a browser signs in (code flow, PKCE).
+
+        Raises ``ResourceError`` (``resource.issuer``).
+        """
         published = await self._current()
         digest = hashlib.sha256(verifier.encode()).digest()
         query = {
@@ -177,7 +183,7 @@ class Issuer:
         return Identity.from_claims(claims, self.rules, self._settings.oidc_groups_claim)
 
     async def _current(self, key_id: str | None = None) -> _Published:
-        """What is published, fetched anew if it is old or lacks this key.
+        """Return the published keys and endpoints, fetched anew if they are old or lack this key.
 
         Raises ``ResourceError`` (``resource.issuer``) where the provider has not answered for too long.
         """
@@ -240,7 +246,10 @@ class Issuer:
 
 
 def _is_for_client(claims: Mapping[str, Any], client_id: str, nonce: str) -> bool:
-    """Whether an ID token answers this sign-in, and was issued to this client (OpenID Connect, 3.1.3.7)."""
+    """Return whether an ID token answers this sign-in and was issued to this client.
+
+    See OpenID Connect, 3.1.3.7.
+    """
     party = claims.get("azp", client_id if claims["aud"] in (client_id, [client_id]) else None)
     return party == client_id and claims.get("nonce") == nonce
 

@@ -26,7 +26,7 @@ from zenserve.service.storage.repositories.accounts import Keys, Tenants, suspen
 
 _KEY = re.compile(r"zen_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
 _USED_SECONDS = 300
-"""How exactly the last use of a key is known: a write for every request would be too many."""
+"""The precision of a key's last use, in seconds: a write for every request would be too many."""
 
 
 LOCAL_NUMBER: Final = "0" * 12
@@ -60,9 +60,11 @@ def make_key(
 def authenticate(
     runtime: Runtime, key: str, address: str | None, to_note: Callable[[], bool] = lambda: True
 ) -> Principal:
-    """Who shows this key. Raises ``AccessError``: ``auth.invalid`` for one that is unknown, expired or
-    revoked, which it does not tell; ``auth.suspended`` for one of a tenant that is. That is noted in the
-    audit log, if it is ``to_note``.
+    """Return the principal of this key.
+
+    Raises ``AccessError``: ``auth.invalid`` for a key that is unknown, expired or revoked, without telling
+    which; ``auth.suspended`` for a key of a suspended tenant. The audit log notes a refusal if ``to_note``
+    returns true.
     """
     found = _KEY.fullmatch(key)
     with runtime.database.read() as session:
@@ -84,7 +86,7 @@ def authenticate(
 
 
 def is_local(key: str) -> bool:
-    """Whether this would be the token of a service that runs for one user."""
+    """Return whether this key would be the token of a service that runs for one user."""
     return key.startswith(f"zen_{LOCAL_NUMBER}_")
 
 
@@ -93,15 +95,19 @@ def principal_of(row: ApiKey, address: str | None) -> Principal:
 
 
 def is_live(row: ApiKey, moment: datetime) -> bool:
-    """Whether a key is neither revoked nor expired at this moment of the database's clock, nor its tenant
-    suspended.
+    """Return whether the key is neither revoked nor expired, and its tenant not suspended.
+
+    ``moment``: the present, by the database's clock.
     """
     expired = row.expires_at is not None and row.expires_at <= moment
     return row.revoked_at is None and not expired and row.tenant.suspended_at is None
 
 
 def is_still_good(session: Session, principal: Principal) -> bool:
-    """Whether this caller's key or token is; callers that showed none stay who they are."""
+    """Return whether the caller's key or token is still valid.
+
+    The local principal, which shows none, always is.
+    """
     if row := Keys(session).find(principal.actor):
         return is_live(row, clock(session))
     if principal.expires_at is None:

@@ -44,7 +44,7 @@ def shown(runtime: Runtime, port: int) -> Iterator[str | None]:
 
 
 def _renew(runtime: Runtime) -> str:
-    """Whoever learned the last one, or has a cookie for it, is let in no more."""
+    """Make and return a new token. The last token, and cookies for it, are no longer accepted."""
     with runtime.database.write() as session:
         row, token = keys.make_key(
             LOCAL_TENANT, "zenserve serve", list(SCOPES), moment=clock(session), number=keys.LOCAL_NUMBER

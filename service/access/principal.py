@@ -21,7 +21,7 @@ class Principal:
     actor: str
     scopes: frozenset[str]
     address: str | None = None
-    """Where it calls from, for the audit log; None at the command line."""
+    """The network address of the caller, for the audit log; None at the command line."""
     expires_at: float | None = None
     """Until when it is known, in seconds since 1970, where no API key says so."""
 
@@ -44,7 +44,7 @@ class Principal:
 
 
 LOCAL = Principal(LOCAL_TENANT, "local", frozenset(SCOPES))
-"""Whoever reaches a service that asks for no keys."""
+"""The principal of every caller of a service that asks for no keys."""
 
 
 def read_scopes(names: Sequence[str]) -> list[Scope]:

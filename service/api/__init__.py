@@ -1,1 +1,1 @@
-"""What callers meet: who is let in, what they may do and send, and how they are answered."""
+"""The HTTP API: authentication, permissions, checks of requests, and responses."""

@@ -11,7 +11,7 @@ from zenserve.service.submissions.requests import MOST, MOST_DAYS, Name, Resourc
 
 
 class Limits(BaseModel):
-    """What a tenant may have. Null: the service's own limit."""
+    """The limits of a tenant. Null: the service's own limit."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,7 +29,7 @@ class TenantRequest(Limits):
 
 
 class TenantChange(Limits):
-    """What is to change of a tenant; what is left out stays as it is."""
+    """The changes to a tenant. A field that is left out stays as it is."""
 
     name: Name | None = Field(
         default=None, description="What to call it from now on.", examples=["Acme Diagnostics"]
@@ -37,7 +37,7 @@ class TenantChange(Limits):
 
 
 class TenantView(BaseModel):
-    """Whose things are whose, and how much of the service they may have."""
+    """A tenant: the owner of resources, with limits on its use of the service."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -116,7 +116,7 @@ class NewKeyView(KeyView):
 
 
 class AuditView(BaseModel):
-    """Who did what, to what."""
+    """An entry of the audit log: the actor, the action and its target."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -134,7 +134,7 @@ class AuditView(BaseModel):
 
 
 class UsageView(BaseModel):
-    """What the jobs of a tenant took that ended in a range of time, deleted ones too."""
+    """The resource use of a tenant's jobs that ended in a range of time, deleted jobs included."""
 
     model_config = ConfigDict(from_attributes=True)
 

@@ -1,4 +1,4 @@
-"""Who is let in at all, decided before any of the body is read. What they may do: ``access``."""
+"""Authentication of callers, before any of the body is read. For permissions see ``access``."""
 
 from __future__ import annotations
 
@@ -127,7 +127,10 @@ class Authentication:
         return allowance
 
     async def _counted(self, principal: Principal) -> Allowance | None:
-        """Whoever runs the service for themselves may ask as often as they like."""
+        """Count the request against its tenant's rate limit and return the allowance.
+
+        None for the key of a service that runs for one user: it has no limit.
+        """
         if principal.actor == keys.LOCAL_KEY:
             return None
         return await self._tenants.take(principal.tenant_id)
@@ -168,17 +171,17 @@ def _hostname(host: str) -> str | None:
 
 
 def names_this_host(connection: HTTPConnection) -> bool:
-    """Whether the caller asked for this host by a name that nobody can bend to it."""
+    """Return whether the request's ``Host`` is a loopback name: others can be rebound to this host in DNS."""
     return _hostname(connection.headers.get("host", "")) in _LOOPBACK
 
 
 def address_of(connection: HTTPConnection) -> str | None:
-    """Where the caller is, as the audit log has it."""
+    """Return the caller's address, as the audit log records it; None where it is not known."""
     return connection.client.host if connection.client else None
 
 
 def network_of(connection: HTTPConnection) -> str:
-    """Where the caller is, as its connections are counted."""
+    """Return the caller's network, by which its connections are counted."""
     return connections.network_of(address_of(connection) or "")
 
 

@@ -176,7 +176,7 @@ class Connection(HttpToolsProtocol):
             self._room.wait(self)
 
     def send_400_response(self, msg: str) -> None:
-        """What the parser does not read."""
+        """Refuse a request that the parser cannot read."""
         self._refuse(
             self._complaint or RequestError("request.malformed", "this is not a request of HTTP/1.1")
         )
@@ -195,7 +195,10 @@ class Connection(HttpToolsProtocol):
         self._expect(self._head_is_late, self.HEAD_SECONDS)
 
     def _expect(self, otherwise: Callable[[], None] | None, seconds: float = 0.0) -> None:
-        """What comes next, within so many seconds; else this happens. None: nothing is to come."""
+        """Replace the timer for what comes next: call ``otherwise`` after so many seconds.
+
+        None: nothing is to come, so there is no timer.
+        """
         if self._reading is not None:
             self._reading.cancel()
         self._reading = self.loop.call_later(seconds, otherwise) if otherwise else None

@@ -26,13 +26,13 @@ _LAST_SECONDS: Final = 2.0
 
 
 class Drain:
-    """Whether this process of the API is to stop, and how it is told."""
+    """The shutdown of this process of the API: whether it has begun, and the signals that begin it."""
 
     def __init__(self, watcher: Watcher, seconds: float) -> None:
         self.has_begun = False
         self._seconds = seconds
         self.notice_seconds = 0.0
-        """How long it takes requests after it was told."""
+        """The seconds for which the process still takes requests after SIGTERM."""
         self._watcher = watcher
 
     def begin(self) -> None:
@@ -67,5 +67,5 @@ class Drain:
 
 
 def stopping() -> ResourceError:
-    """What a request is told that came too late."""
+    """Return the error for a request that came after this process began to stop."""
     return ResourceError("resource.busy", "this process of the service stops: send the request again")

@@ -1,7 +1,7 @@
-"""What it takes to verify, estimated before a point is decoded: for rates, the queue and the limit.
+"""Estimates of the work of a verification, before a point is decoded: for rates, the queue and the limit.
 
-In quarters of a millisecond of a processor, as proof systems count (``VerifyingSystem.effort``): about what a
-point of a key or a proof takes.
+The unit is a quarter of a millisecond of a processor, as proof systems count (``VerifyingSystem.effort``):
+about the time for one point of a key or a proof.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def check(requests: Sequence[VerifyRequest], field: str, more: int = 0) -> None:
 
 
 def points(request: VerifyRequest) -> int:
-    """What it takes, at most, in points."""
+    """Return an upper bound of the work for a request, in points."""
     registration = request.registration
     given = 0 if registration is None else _points(registration, request.registration_key)
     return given + _points(request.proof, request.verification_key)

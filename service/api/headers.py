@@ -1,4 +1,4 @@
-"""What every answer tells a browser: nothing from elsewhere, in nobody's frame, of no type but its own."""
+"""Response headers for browsers: no content from elsewhere, no framing, no guessing of types."""
 
 from __future__ import annotations
 

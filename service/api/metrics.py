@@ -1,5 +1,7 @@
-"""What Prometheus reads. Of jobs, workers and webhooks it is what the database says at that moment: the
-truth, whichever process is asked. Requests are counted by each process for itself.
+"""Metrics for Prometheus.
+
+Those of jobs, workers and webhooks are read from the database at that moment, so that every process answers
+the same. Requests are counted by each process for itself.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series fo
 
 @dataclass(frozen=True)
 class RouteCount:
-    """What became of the requests to one route: how many were ``refused`` (4xx) and how many ``failed``
-    (5xx). Half, and 99 of 100, were answered within so many seconds; infinity: in more than any bound.
+    """The counts of the requests to one route: ``refused`` (4xx) and ``failed`` (5xx) are among ``requests``.
+
+    ``half`` and ``nearly_all``: seconds in which half, and 99 of 100, were answered; infinity: more than any
+    bound.
     """
 
     route: str
@@ -107,7 +111,7 @@ def exposition(runtime: Runtime, requests: Requests) -> bytes:
 
 
 class _State(Collector):
-    """What the database says, read in one snapshot."""
+    """A collector of the metrics in the database, read in one snapshot."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

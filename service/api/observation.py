@@ -1,6 +1,6 @@
-"""What is seen of every request from outside: its id, one line in the log, one count, one span.
+"""Observation of every request: its id, one line in the log, one count, one span.
 
-All that is kept is the route's template, never the path, and of the caller its tenant.
+The route's template is kept, never the path; of the caller, only its tenant.
 """
 
 from __future__ import annotations

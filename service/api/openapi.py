@@ -65,7 +65,7 @@ _QUEUED: Final[Json] = {
     "finished_at": None,
     "timings": {},
 }
-"""How a job differs, when it was just asked for, from one that is over."""
+"""The fields in which a job that was just submitted differs from one that is over."""
 _FORMATS: Final = {"date-time": "2026-11-22T10:00:00Z", "binary": "…"}
 
 
@@ -76,7 +76,7 @@ def operation_id(route: APIRoute) -> str:
 
 
 def headers(*names: str) -> Json:
-    """What an operation's ``responses`` say of an answer that has these."""
+    """Return the entry of an operation's ``responses`` for an answer with these headers."""
     return {"headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names}}
 
 
@@ -162,7 +162,7 @@ def _bodies(operation: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _add_headers(operation: Json) -> None:
-    """Those that all answers have, and those that go with a status."""
+    """Document the headers that all answers have, and those that go with a status."""
     for status, answer in operation["responses"].items():
         names = ["X-Request-ID", "RateLimit-Policy", "RateLimit", *_BY_STATUS.get(status, ())]
         answer["headers"] = cast(Json, headers(*names)["headers"]) | answer.get("headers", {})

@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457), each with the stable ``code`` of ``zenerrors``."""
+"""Errors as problem documents (RFC 9457), each with the stable ``code`` of ``zenserve.errors``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from zenserve.service.api.headers import HEADERS
 from zenserve.verifier.documents import place, said
 
 NO_DATABASE: Final = (exc.OperationalError, exc.TimeoutError)
-"""What asking the database raises where it does not answer."""
+"""The exceptions of a query that the database does not answer."""
 MEDIA_TYPE = "application/problem+json"
 _LONGEST = 500
 
@@ -131,7 +131,7 @@ def _usual_headers(status: int, code: str) -> dict[str, str]:
 
 
 def problem(error: ZenError, status: int | None = None) -> Problem:
-    """What a caller is told of an error; ``status`` unless it goes by the error."""
+    """Return the problem document of an error; ``status`` replaces the status of the error's code."""
     status = status or status_of(error.code)
     return Problem(
         type=f"urn:zenserve:problem:{error.code}",
@@ -184,7 +184,7 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
 
 
 def wrong_media_type(request: Request) -> RequestError | None:
-    """What is wrong with the request's content type, if anything."""
+    """Return the error of the request's content type; None if the type is correct."""
     expected = "multipart/form-data" if request.url.path in _FORMS else "application/json"
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method not in ("POST", "PATCH") or given == expected:
@@ -214,7 +214,7 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def _methods(request: Request) -> list[str]:
-    """Those of all routes at this path: the router tells those of the first alone."""
+    """Return the methods of all routes at this path, sorted: the router names those of the first alone."""
     methods: set[str] = set()
     for route in iter_route_contexts(request.app.routes):
         if route.path and route.methods and compile_path(route.path)[0].match(request.url.path):

@@ -22,7 +22,7 @@ _MOST = 20_000
 
 @dataclass(frozen=True)
 class Allowance:
-    """What is left to a caller; how many seconds it is to wait if nothing is."""
+    """The remaining allowance of a caller, and the seconds to wait if nothing remains."""
 
     policy: str
     limit: int

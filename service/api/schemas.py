@@ -1,4 +1,4 @@
-"""The JSON that goes in and out of the API. Documents that are handed on are ``zenserve.verifier.documents``."""
+"""The JSON that goes in and out of the API. Documents handed on are ``zenserve.verifier.documents``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Failure(Cause):
 
 
 class ContractCall(BaseModel):
-    """What is sent to a contract, as its `verify(bytes proof, uint256[] inputs)` takes it."""
+    """A call to a contract, as its `verify(bytes proof, uint256[] inputs)` takes it."""
 
     proof: str = Field(description="Points of the proof, uncompressed: hex behind 0x.", examples=["0x00"])
     inputs: list[str] = Field(description="Public inputs, in decimal.", examples=[["41", "7"]])
@@ -87,7 +87,7 @@ def listing(page: Page[Row], view: Callable[[Row], Item]) -> Listing[Item]:
 
 
 class JobView(BaseModel):
-    """How a job is doing."""
+    """The state and the progress of a job."""
 
     id: str = Field(
         description="Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`.", examples=["prf_5d1f0c"]
@@ -188,8 +188,10 @@ class ModelSummary(JobView):
 
 
 class Difference(BaseModel):
-    """How far one step from the model to the integers is from the one before, on the same samples. Nothing
-    of it is proven."""
+    """The difference between two successive steps from the model to the integers, on the same samples.
+
+    No part of it is proven.
+    """
 
     stage: Literal["export", "import", "quantisation"] = Field(
         description="`import`: the float network that was read from the file; `quantisation`: the integers.",
@@ -211,7 +213,7 @@ class Difference(BaseModel):
 
 
 class ModelChange(BaseModel):
-    """What is to change of a model."""
+    """The changes to a model."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -221,7 +223,7 @@ class ModelChange(BaseModel):
 
 
 class Histogram(BaseModel):
-    """How many values of a tensor lie in each of the bins from `start` on."""
+    """The number of a tensor's values in each bin, from `start` on."""
 
     start: float = Field(description="Where the first bin begins.", examples=[-0.5])
     width: float = Field(description="Of each bin: some whole steps.", examples=[1.0])
@@ -230,7 +232,7 @@ class Histogram(BaseModel):
 
 
 class Errors(BaseModel):
-    """How far values are from what they should be."""
+    """The errors of values against the expected values."""
 
     mse: float = Field(description="The mean squared error.", examples=[0.01])
     mae: float = Field(description="The mean absolute error.", examples=[0.08])
@@ -285,7 +287,7 @@ class TensorReport(BaseModel):
 
 
 class TunedLayer(BaseModel):
-    """What a tensor and the weights that make it got."""
+    """The bits of a tensor and of the weights that make it."""
 
     name: str = Field(description="As the network's file has it.", examples=["dense1"])
     operator: str = Field(description="What makes it; `input` of the input.", examples=["Dense"])
@@ -297,7 +299,7 @@ class TunedLayer(BaseModel):
 
 
 class Tuning(BaseModel):
-    """Which calibration and bits were chosen, and what they lose on the calibration data."""
+    """The calibration and the bits that were chosen, and their loss on the calibration data."""
 
     method: str = Field(description="How ranges were taken.", examples=["mse"])
     per_channel: bool = Field(
@@ -315,8 +317,10 @@ class Tuning(BaseModel):
 
 
 class QuantisationReport(BaseModel):
-    """What quantisation did to the network, on the calibration: accuracies where that came with labels of
-    classes."""
+    """The effects of quantisation on the network, measured on the calibration.
+
+    Accuracies are given where the calibration came with labels of classes.
+    """
 
     images: int = Field(description="How many samples the calibration has.", examples=[200])
     float_accuracy: float | None = Field(

@@ -50,7 +50,10 @@ class Shelf:
         self._look: asyncio.Task[None] | None = None
 
     async def take(self, name: str, limit: int, wanted: int) -> tuple[int, int] | None:
-        """What is left in this bucket and how long to wait; None at once while Redis does not answer."""
+        """Take ``wanted`` tokens from this bucket; return the tokens left and the seconds to wait.
+
+        None at once while Redis does not answer.
+        """
         if self._is_down:
             if time.monotonic() >= self._quiet_until and (self._look is None or self._look.done()):
                 self._look = asyncio.create_task(self._look_again())  # no request waits for it

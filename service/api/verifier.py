@@ -81,7 +81,7 @@ class Verifier:
         return [answer for part in parts for answer in await wrap_future(part.answers)]
 
     def by_circuits(self, requests: Sequence[VerifyRequest]) -> effort.ByCircuits:
-        """What the circuits take that these are judged by."""
+        """Estimate the work of judging and loading, in points, for the circuits that judge these requests."""
         judging, loading = 0, dict[str, int]()
         for request in requests:
             for document, given in _documents(request):
@@ -153,7 +153,10 @@ class Verifier:
         return self._key(given or document.statement.verification_key.id)
 
     def _circuit(self, key: OpenedKey) -> Circuit | None:
-        """Where the system judges by circuits, its proving keys have them."""
+        """Return the stored circuit of the key, if there is one.
+
+        Where a proof system judges by circuits, its proving keys contain them.
+        """
         with self._runtime.database.read() as session:
             return Circuits(session).of_key(key.reference.id)
 

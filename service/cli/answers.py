@@ -1,4 +1,4 @@
-"""What commands answer: each returns it, and here it is printed, for a person or for a program.
+"""Output of commands: each returns its answer, which is printed here for a person or for a program.
 
 So ``--json`` and ``--field`` are options of every command. Progress and notes go to standard error: standard
 output has the answer alone.
@@ -138,7 +138,10 @@ def note_powers(contributors: int | None) -> None:
 
 
 def _typed(context: typer.Context, error: Exception) -> str | None:
-    """What the caller types for the field at fault: the name of the option or argument, and its file."""
+    """Return the option or argument that the caller typed for the field at fault, with its file.
+
+    None if the command has no such parameter.
+    """
     field = getattr(error, "field", None) or ("model" if isinstance(error, ModelError) else "")
     name = field.partition(".")[0]
     names = {name, "input"} if name == "inputs" else {name}  # one file has all of them

@@ -121,7 +121,7 @@ def _audit_points(
     state_file: Path | None,
     seconds: dict[str, float],
 ) -> tuple[list[Finding], list[dict[str, str]]]:
-    """What is found, and who contributed to the powers."""
+    """Return the findings, and the contributors to the powers."""
     from zenserve.circuits.schemes.audit import Finding, Verdict, audit_points
     from zenserve.prover.groth16.ceremony import State
     from zenserve.prover.groth16.ceremony.initial import required_power

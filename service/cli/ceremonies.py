@@ -191,7 +191,10 @@ def _circuit(text: str) -> CircuitFields:
 
 
 def _require_start(state: Any, circuit: dict[str, Any]) -> None:
-    """What came must be the key of the circuit that the ceremony shows everybody."""
+    """Check that the received state starts from the key that the ceremony publishes for this circuit.
+
+    Raises ``CeremonyError`` (``ceremony.origin``).
+    """
     if state.origin.hex() != circuit["start"]:
         raise CeremonyError(
             "ceremony.origin", "the state did not start where the ceremony says it did", field="start"

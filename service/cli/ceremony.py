@@ -312,7 +312,7 @@ def _refused(error: CeremonyError) -> RefusedError:
 
 
 def _chain(state: State) -> dict[str, Any]:
-    """Where the ceremony began, and every contribution with the hash that its contributor published."""
+    """Return the ceremony's start, and each contribution with the hash that its contributor published."""
     _, hashes = state.chain
     each = enumerate(zip(state.contributions, hashes, strict=True))
     return {

@@ -1,4 +1,4 @@
-"""``zenserve compile``: what proofs of a network would take, before any key is made (docs/compile.md).
+"""``zenserve compile``: what proofs of a network would take, before any key is made (docs/compiler.md).
 
 The compiler is imported where it is needed: what the cache holds is shown without it.
 """
@@ -237,8 +237,10 @@ def _report(graph: Graph, qgraph: QuantGraph, given: Samples) -> dict[str, Any]:
 def _differences(
     network: str, sizes: dict[str, int], graph: Graph, qgraph: QuantGraph, given: Samples
 ) -> list[dict[str, Any]]:
-    """How far the file, the float network and the integers are apart: a proof would be refused beyond
-    tolerance."""
+    """Return the differences between the file, the float network and the integers.
+
+    A proof would be refused beyond tolerance.
+    """
     from zenserve.circuits import compare_source
     from zenserve.circuits.comparison import gaps
     from zenserve.circuits.comparison.integers import compare_integers
@@ -269,7 +271,10 @@ def _default_privacy(qgraph: QuantGraph, level: int) -> Privacy:
 
 
 def _host() -> bytes:
-    """What estimates of time go by."""
+    """Return the host's name, its architecture and the number of threads.
+
+    Estimates of time depend on them.
+    """
     machine = os.uname()
     return json.dumps([machine.nodename, machine.machine, THREADS]).encode()
 
@@ -302,7 +307,7 @@ def _shown(document: dict[str, Any], *, explain: bool) -> Iterator[RenderableTyp
 
 
 def _tuning(tuning: dict[str, Any]) -> Table:
-    """What each tensor, and the weights that make it, got, and why not fewer bits."""
+    """Return a table of the bits of each tensor and of the weights that make it, and why not fewer."""
     table = Table(title="Bits", title_justify="left")
     for name in ("name", "bits", "weights"):
         table.add_column(name, justify="left" if name == "name" else "right")
@@ -323,7 +328,7 @@ def _lost(tuning: dict[str, Any]) -> str:
 
 
 def _tensors(report: dict[str, Any]) -> Table:
-    """What quantisation costs each tensor."""
+    """Return a table of the quantisation errors of each tensor."""
     table = Table(title="By tensor", title_justify="left")
     for name in ("name", "bits", "SNR (dB)", "worst (steps)", "cut off"):
         table.add_column(name, justify="left" if name == "name" else "right")
@@ -390,7 +395,7 @@ def _inputs(privacy: str | dict[str, str]) -> str:
 
 
 def _answers(report: dict[str, Any] | None) -> dict[str, str]:
-    """What users of the proofs will get, beside the network in floats."""
+    """Return rows that compare the answers that users of the proofs will get with the float network's."""
     if report is None:
         return {}
     from zenserve.circuits.quantisation.reporting import sentences

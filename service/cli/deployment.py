@@ -1,4 +1,4 @@
-"""What commands on a deployment itself have in common: on its database and files, for operators."""
+"""Shared code of operators' commands on the database and files of a deployment itself."""
 
 from __future__ import annotations
 

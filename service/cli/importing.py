@@ -124,7 +124,7 @@ def _in_order(model: Any, given: list[Any]) -> tuple[Any, ...]:
 
 
 def _table_in_words(schema: TableSchema) -> list[str]:
-    """Which columns a row has, what its classes are called, and what is not proven of it."""
+    """Return lines on a row's columns, on its classes' names, and on what is not proven of it."""
     lines = [f"a row has {', '.join(map(_column_in_words, schema.columns))}"] if schema.columns else []
     lines += [f"its classes are {', '.join(schema.classes)}"] if schema.classes else []
     return lines + ([schema.unproven] if schema.unproven else [])
@@ -157,7 +157,7 @@ def _found(place: str) -> Any:
 
 
 def _unpickled(file: Path) -> Any:
-    """What a file of Python's own holds: whatever is in there is run."""
+    """Load the object in a pickle or PyTorch file: any code in the file is run."""
     if file.suffix == ".pth":
         import torch
 

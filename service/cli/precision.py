@@ -1,4 +1,4 @@
-"""How networks are to be quantised, as commands take it."""
+"""Options of commands for the quantisation of networks."""
 
 from __future__ import annotations
 

@@ -67,7 +67,10 @@ Std = Annotated[
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read: ``column`` of labels, and what pictures' values are taken from and divided by."""
+    """Options for reading files.
+
+    ``column``: of labels. ``mean`` is subtracted from pictures' values, and ``std`` divides them.
+    """
 
     column: str | None = None
     mean: str | None = None

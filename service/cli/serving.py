@@ -30,8 +30,10 @@ def serve(
 
 
 def _announce(url: str, token: str | None) -> None:
-    """How to get at it, and the dashboard. What is no terminal may be a file that others read: no token
-    there."""
+    """Print the addresses of the service and of the dashboard.
+
+    The token is shown on a terminal alone: other output may be a file that others read.
+    """
     err.print(f"[bold]ZenServe[/] on {url}  (try /docs; Ctrl-C stops)")
     if token is None:
         err.print(f"Dashboard: {url}/admin", highlight=False)

@@ -1,4 +1,4 @@
-"""What commands that ask a service have in common."""
+"""Shared code of commands that call a service."""
 
 from __future__ import annotations
 

@@ -81,5 +81,5 @@ def _write(tables: list[Table], folder: Path, command: str) -> None:
 
 
 def _command(names: list[str], quick: bool, folder: Path) -> str:
-    """What made the files, for whoever finds them."""
+    """Return the command that made the files, for their readers."""
     return " ".join(["zenserve tables", *names, *(["--quick"] if quick else []), f"--out {folder}"])

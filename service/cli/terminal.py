@@ -1,4 +1,4 @@
-"""How the command line shows work and verdicts."""
+"""Display of work, resources and verdicts on the command line."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _bar(console: Console) -> Progress:
 
 
 def print_resource(console: Console, thing: Any) -> None:
-    """What a person wants to know of it."""
+    """Print the properties of a resource that a person wants to know."""
     match thing:
         case Job():
             rows = _of_job(thing)
@@ -198,7 +198,7 @@ def _of_job(job: Job) -> dict[str, str]:
 
 
 def _about(job: Job) -> dict[str, str]:
-    """What is worth telling of each kind."""
+    """Return the rows that are specific to the job's kind."""
     rows: dict[str, Any] = {}
     match job:
         case Model():
@@ -271,7 +271,7 @@ def _first(numbers: Iterable[str]) -> str | None:
 
 
 def _of_ceremony(held: Ceremony) -> dict[str, Any]:
-    """How far it is, where each key began and is now, and the hashes that contributors publish."""
+    """Return the ceremony's phase, each key's start and state, and the hashes that contributors publish."""
     rows: dict[str, Any] = {
         "name": escape(held.name),
         "model": held.model_id,
@@ -293,7 +293,7 @@ def _of_ceremony(held: Ceremony) -> dict[str, Any]:
 
 
 def _of_report(report: dict[str, Any]) -> dict[str, str]:
-    """What quantisation did: how far each tensor's values reach, of how far its integers do."""
+    """Return the effects of quantisation: the range of each tensor's values and of its integers; errors."""
     rows = {
         f"{escape(each['name'])}": f"{each['low']:.4g} to {each['high']:.4g}, of {each['least']:.4g} to"
         f" {each['greatest']:.4g} in {each['bits']} bits{_of_table(each)}"
@@ -321,7 +321,7 @@ def _of_report(report: dict[str, Any]) -> dict[str, str]:
 
 
 def in_words(difference: dict[str, Any]) -> str:
-    """How far answers are apart that were compared."""
+    """Return the difference between answers that were compared, as a sentence."""
     from zenserve.circuits.comparison.differences import sentence
 
     return escape(sentence(difference))

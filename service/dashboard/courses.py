@@ -1,4 +1,4 @@
-"""What a stream's page shows of its frames: classes, models, how long proofs took, how many waited."""
+"""Data for a stream's page on its frames: classes, models, the times of proofs, the number that waited."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST: Final = 600
 """Frames on the page, the last ones that are over."""
 _SLOTS: Final = 60
 _CLASSES: Final = 8
-"""Those that have a colour of their own."""
+"""The number of classes that have a colour of their own."""
 
 
 @dataclass(frozen=True)

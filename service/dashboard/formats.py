@@ -1,4 +1,4 @@
-"""How times, sizes and names are written on the dashboard's pages."""
+"""Formats of times, sizes and names on the dashboard's pages."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ def code(text: str) -> Markup:
 
 
 def told(value: Any) -> str:
-    """What a request says: of several inputs or outputs by their names."""
+    """Return the values of a request as text: those of several inputs or outputs by their names."""
     if isinstance(value, dict):
         return "; ".join(f"{name}: {told(each)}" for name, each in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def difference(value: Mapping[str, Any]) -> str:
-    """How far answers are apart that were compared."""
+    """Return the difference between answers that were compared, as a sentence."""
     return sentence(value)
 
 

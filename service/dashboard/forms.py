@@ -1,4 +1,4 @@
-"""What the form for a proof asks for, by the model's circuit, and what was entered, as the API has it."""
+"""The form for a proof: its fields, by the model's circuit, and its entries, in the API's form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zenserve.errors import RequestError
 from zenserve.service.dashboard.pictures import is_picture
 
 Given = Mapping[str, str]
-"""What was entered, by field."""
+"""The entries of a form, by field."""
 _SHOWN: Final = 8
 _ENDS = {"at_least": "threshold", "at_most": "threshold", "bounds": "range"}
 """And what shows something of them."""
@@ -58,7 +58,7 @@ class ProofForm:
     entries: Sequence[Entry]
     outputs: Sequence[str]
     shown: Mapping[str, str]
-    """What the default proof shows of each."""
+    """The part of each output that the default proof reveals."""
     columns: Sequence[Mapping[str, Any]] = ()
     classes: Sequence[str] = ()
 
@@ -75,7 +75,7 @@ class ProofForm:
 
     @property
     def samples(self) -> str:
-        """What a dataset's file has."""
+        """The contents of a dataset's file, in words."""
         if self.columns:
             names = [str(column["name"]) for column in self.columns]
             shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
@@ -87,13 +87,13 @@ class ProofForm:
 
     @property
     def schemes(self) -> Sequence[str]:
-        """What can be proven: recognitions and certificates are of one input and one output."""
+        """The schemes that can be proven: recognitions and certificates are of one input and one output."""
         of_one = len(self.entries) == len(self.outputs) == 1
         return ["inference", *(["recognition", "robustness"] if of_one else []), "accuracy"]
 
     @property
     def fields(self) -> Sequence[str]:
-        """Those that the form has."""
+        """The names of the form's fields."""
         inputs = [name for entry in self.entries for name in (entry.field, f"{entry.field}.privacy")]
         outputs = [_of(end, output) for output in self.outputs for end in _ENDS]
         of_one = ("input_privacy", "reference", "threshold", "radius", "norm")
@@ -102,7 +102,7 @@ class ProofForm:
 
     @property
     def first(self) -> dict[str, str]:
-        """What the form says before anything was entered."""
+        """The form's values before anything is entered."""
         return {"scheme": "inference"} | {
             shows(output): self.shown.get(output, "") for output in self.outputs if output
         }

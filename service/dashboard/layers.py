@@ -10,7 +10,7 @@ from typing import Any, Final
 from zenserve.circuits.schemes.cost import layer_of
 
 SHARED: Final = "shared"
-"""What is of no layer alone: tables for lookups, commitments."""
+"""The name for what belongs to no single layer: lookup tables, commitments."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Layer:
 
     @property
     def moves(self) -> bool:
-        """Whether it has neither rows nor weights, as layers that only move values do not."""
+        """True if the layer has neither rows nor weights: it only moves values."""
         return bool(self.operator) and not self.rows and not self.weights
 
 

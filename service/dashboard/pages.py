@@ -1,4 +1,4 @@
-"""How a page is made: its template, what all templates know, and its headers."""
+"""Rendering of a page: its template, the variables of all templates, and its headers."""
 
 from __future__ import annotations
 

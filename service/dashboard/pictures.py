@@ -46,7 +46,7 @@ class Picture:
 
 
 def is_picture(shape: Sequence[int]) -> bool:
-    """Whether values of this shape are those of an image."""
+    """Return whether values of this shape are those of an image."""
     return (
         len(shape) in (2, 3)
         and (len(shape) == 2 or shape[0] in _COLOURS)

@@ -1,4 +1,4 @@
-"""What a proof shows, for its page: the answer, the network's outputs, public inputs."""
+"""The results of a proof, for its page: the answer, the network's outputs, public inputs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ class Logit:
 
 @dataclass(frozen=True)
 class Table:
-    """What is shown of an output, ``name`` where there are several: ``logits`` of classes, the largest first,
-    or ``values`` in their order; or of values that are hidden their ``places`` in words.
+    """The displayed values of an output, with its ``name`` where there are several.
+
+    ``logits`` of classes, the largest first; or ``values`` in their order; or, where values are hidden, their
+    ``places`` in words.
     """
 
     name: str
@@ -114,7 +116,7 @@ def margins(course: bytes, radius: int) -> str:
 
 
 def _is_in_words(circuit: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether it takes more than a number to say: what was measured, or where a single value lies."""
+    """Return whether the answer takes more than a number: a measurement, or the place of a single value."""
     places = (values.get(found) for _, found in BOUNDED.values())
     return "measure" in circuit or any(isinstance(place, int) for place in places)
 

@@ -1,4 +1,4 @@
-"""What workers do, stage by stage, in plain words."""
+"""Descriptions of workers' stages, in plain words."""
 
 from __future__ import annotations
 

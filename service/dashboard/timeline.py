@@ -1,4 +1,4 @@
-"""Where a job's time went: one bar for each stretch of waiting and for each stage."""
+"""The timeline of a job: one bar for each stretch of waiting and for each stage."""
 
 from __future__ import annotations
 

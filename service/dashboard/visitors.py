@@ -1,9 +1,9 @@
-"""Who looks at the dashboard, and whether what they send is theirs.
+"""Visitors of the dashboard, and checks that the forms they send are their own.
 
 A visitor shows an API key once, or signs in at the OpenID provider, and is known by a cookie for half a day.
-The database has the cookie's digest alone. Key and tenant are asked each time, and the rules for the user's
-groups: where they let the visitor in no more, the visit is over. Forms carry a token that derives
-from the cookie, and are taken from pages of this very host alone.
+The database has the cookie's digest alone. The key, the tenant and the rules for the user's groups are
+checked at each request: where they no longer admit the visitor, the visit is over. Forms carry a token that
+derives from the cookie, and are accepted from pages of this very host alone.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def locked_parent(session: Session, job_id: str) -> str | None:
 
 
 def ended(session: Session, parent_id: str, state: str, problem: dict[str, Any] | None = None) -> None:
-    """What the end of a child, with this ``state``, means to its parent, which is locked."""
+    """Update the parent, which is locked, for the end of a child with this ``state``."""
     if frames.are_of(session, parent_id):
         frames.advance(session, parent_id)
     elif state == "succeeded":

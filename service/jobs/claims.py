@@ -1,4 +1,4 @@
-"""What workers do with jobs: take them, hold them by their fence, and end them."""
+"""Workers' operations on jobs: claim them, hold them by their fence, and end them."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def late() -> dict[str, Any]:
 
 
 def too_large(memory: int, largest: int, constraints: int | None = None) -> str:
-    """What is wrong with a job that takes more memory than the largest worker has."""
+    """Return the message for a job that takes more memory than the largest worker has."""
     counted = f" ({constraints:,} constraints)" if constraints is not None else ""
     return (
         f"its keys or a proof take about {memory / 1e9:.1f} GB of memory{counted}, and the largest worker has"

@@ -1,5 +1,6 @@
-"""What goes with a transition, in the same transaction: the event that readers replay, messages to webhooks,
-totals, and what the job took.
+"""Records that go with a transition, in the same transaction.
+
+They are the event that readers replay, messages to webhooks, totals, and the usage of the job.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def after(session: Session, job_id: str, revision: int = -1) -> Sequence[JobEven
 
 
 def _book(session: Session, ended: Sequence[str], seconds: float, rows: int) -> None:
-    """What each of them took, for its tenant's bill."""
+    """Record the usage of each job, for its tenant's bill."""
     at = literal(clock(session), Utc())
     spent: ColumnElement[float] = literal(seconds, Double())
     proven = literal(rows, BigInteger())

@@ -20,7 +20,7 @@ _MESSAGES = "*.json"
 
 
 class Channel(virtual.Channel):
-    """What kombu asks of a broker, for queues that messages are sent to by name."""
+    """The channel that kombu requires of a broker, for queues that messages are sent to by name."""
 
     def _put(self, queue: str, message: dict[str, Any], **_: object) -> None:
         whole = self._folder(queue) / f"{time.time_ns()}-{uuid4().hex}.json"
@@ -54,7 +54,7 @@ class Channel(virtual.Channel):
 
 
 class Transport(virtual.Transport):
-    """What Celery's setting ``broker_transport`` names."""
+    """The transport that Celery's setting ``broker_transport`` names."""
 
     Channel = Channel
     driver_type = driver_name = "folder"

@@ -19,7 +19,7 @@ from zenserve.service.storage.records.streams import Frame, Stream
 
 
 def are_of(session: Session, parent_id: str) -> bool:
-    """Whether this parent is a stream."""
+    """Return whether this parent is a stream."""
     return session.scalar(select(Stream.id).where(Stream.id == parent_id)) is not None
 
 
@@ -63,7 +63,10 @@ def advance(session: Session, stream_id: str) -> None:
 
 
 def _may_be_full(session: Session, stream_id: str, first: int, size: int) -> bool:
-    """Whether a batch that begins with this frame still lacks some, and none that there is was missed."""
+    """Return whether a batch that begins with this frame can still fill up.
+
+    It lacks frames, and none of those that exist was missed.
+    """
     these = Frame.stream_id == stream_id, Frame.number >= first, Frame.number < first + size
     over = func.count().filter(Job.state.in_(TERMINAL))
     rows = select(func.count(), over).select_from(Frame).join(Job, Job.id == Frame.id).where(*these)
@@ -72,5 +75,5 @@ def _may_be_full(session: Session, stream_id: str, first: int, size: int) -> boo
 
 
 def _patience(batch_seconds: int, deadline_seconds: int | None) -> timedelta:
-    """How long a frame waits for the others of its batch: half of its time is for the proof."""
+    """Return the time that a frame waits for the rest of its batch: half of its deadline is for the proof."""
     return timedelta(seconds=min(batch_seconds, (deadline_seconds or 2 * batch_seconds) / 2))

@@ -1,4 +1,4 @@
-"""What callers ask of jobs: to be made, looked at, canceled, tried again."""
+"""Callers' operations on jobs: create, show, cancel and retry them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from zenserve.service.storage.records.jobs import Job, JobLabel
 
 @dataclass(frozen=True)
 class Terms:
-    """What a submission says about its job. ``memory`` in bytes, ``cost`` in seconds: estimates."""
+    """The terms of a submission for its job. ``memory`` in bytes, ``cost`` in seconds: estimates."""
 
     tenant_id: str = LOCAL_TENANT
     queue: QueueName = "cpu"
@@ -151,7 +151,10 @@ class Jobs:
 
 
 def scoped(tenant_id: str, idempotency_key: str) -> str:
-    """What is kept of an idempotency key: two tenants may choose the same one."""
+    """Return the stored form of an idempotency key.
+
+    It is a digest with the tenant's id: two tenants may choose the same key.
+    """
     return hashlib.sha256(f"{tenant_id}/{idempotency_key}".encode()).hexdigest()
 
 

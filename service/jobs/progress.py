@@ -1,4 +1,4 @@
-"""How far a whole job is, and how long it will take: only where its circuit was proven before."""
+"""The progress of a whole job, and the time it will take: only where its circuit was proven before."""
 
 from __future__ import annotations
 

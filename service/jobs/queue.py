@@ -94,7 +94,7 @@ class Queue:
             self._quiet_until = time.monotonic() + REST_SECONDS if down else 0.0
 
     def is_empty(self, queue: QueueName = "cpu") -> bool:
-        """Whether no message waits for a worker."""
+        """Return whether no message waits for a worker."""
         with self.celery.connection_for_read() as connection, connection.channel() as channel:
             return int(channel._size(_PREFIX + queue)) == 0
 
@@ -106,7 +106,7 @@ class Queue:
             self._scheduler_file.touch()
 
     def has_scheduler(self) -> bool:
-        """Whether one has lately left word."""
+        """Return whether a scheduler has lately reported."""
         if self._redis is not None:
             return bool(self._redis.exists(_SCHEDULER))
         try:

@@ -1,4 +1,4 @@
-"""What the reaper does with jobs: it takes up what workers, messages and deadlines left behind."""
+"""The reaper's operations on jobs: it recovers those that workers, messages and deadlines left behind."""
 
 from __future__ import annotations
 

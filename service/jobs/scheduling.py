@@ -1,4 +1,4 @@
-"""Whose job is next, which queue a job goes to, and whether it is taken at all."""
+"""Scheduling of jobs: the choice of the next, the choice of its queue, and its admission."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def hold_admissions(session: Session, tenant_id: str) -> None:
 
 
 def require_place(session: Session, settings: Settings, tenant_id: str, *, more: int = 0) -> None:
-    """Whether the tenant may have the jobs that it has, and so many ``more``.
+    """Check that the tenant may have its present jobs, and so many ``more``.
 
-    Raises ``ResourceError`` (``quota.queued``) where it has more waiting than it may have, and
+    Raises ``ResourceError`` (``quota.queued``) where more would wait or run than its limit, and
     ``AccessError`` (``auth.suspended``).
     """
     waiting = select(func.count()).where(

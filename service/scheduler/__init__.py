@@ -1,1 +1,1 @@
-"""What has to be done again and again, by whoever is up: the reaper, and the courier of webhooks."""
+"""Periodic work, done by any scheduler that runs: the reaper, and the courier of webhooks."""

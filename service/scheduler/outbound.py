@@ -49,8 +49,10 @@ class RefusedError(Exception):
 
 
 def check_url(url: str, networks: Sequence[Network]) -> None:
-    """Whether this could be sent to at all. Nothing is looked up: a name may lead anywhere by the time of
-    sending, which checks again. Raises ``RequestError`` (``request.url``).
+    """Check that this URL could be sent to at all.
+
+    No name is looked up: it may lead anywhere by the time of sending, which checks again. Raises
+    ``RequestError`` (``request.url``).
     """
     try:
         parsed = httpx.URL(url)
@@ -75,9 +77,10 @@ def check_url(url: str, networks: Sequence[Network]) -> None:
 
 
 def is_allowed(address: Address, networks: Sequence[Network], *, plain: bool = False) -> bool:
-    """Whether it is a public address, or in a network where the operator allows it (and there alone also
-    without TLS). An IPv6 address with an IPv4 address inside is no public one: where it leads is up to the
-    network.
+    """Return whether the address is public, or in a network that the operator allows.
+
+    Only in such a network is sending without TLS (``plain``) allowed. An IPv6 address with an IPv4 address
+    inside is not public: the network decides where it leads.
     """
     if any(address in network for network in networks):
         return True
@@ -171,7 +174,10 @@ class Outbound:
 
 
 def reason_of(error: Exception) -> str:
-    """What to tell whoever named the address: never the exception's message, which quotes addresses."""
+    """Return the reason to tell the owner of the address.
+
+    The exception's message is never told: it quotes addresses.
+    """
     if isinstance(error, RefusedError):
         return str(error)
     if isinstance(error, TimeoutError | httpx.TimeoutException):

@@ -50,7 +50,7 @@ def _remove(runtime: Runtime, tenant_id: str) -> None:
 
 
 def _delete(session: Session, tenant_id: str, kind: Kind, row_id: str) -> list[str | None]:
-    """What it was in the store."""
+    """Delete the row, or cancel the job, and return the digests of its files in the store."""
     match kind:
         case "job":
             Jobs(session).cancel(row_id)

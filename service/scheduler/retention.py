@@ -1,5 +1,7 @@
-"""What is kept for a time only: proofs and streams that are over, uploads that nobody used, states that were
-handed in to be verified, logins.
+"""Deletion of what is kept for a time only.
+
+That is proofs and streams that are over, uploads that nobody used, states that were handed in to be verified,
+and logins.
 """
 
 from __future__ import annotations

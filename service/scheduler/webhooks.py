@@ -35,10 +35,10 @@ STOP_SECONDS = 2.0
 AT_ONCE = 128
 AT_ONCE_PER_WEBHOOK = 4
 KEPT = timedelta(days=30)
-"""How long messages that are over are kept, with their log."""
+"""The time for which messages that are over are kept, with their log."""
 CLEARING_SECONDS = 3600.0
 OVERLAP = timedelta(days=1)
-"""How long messages are signed with the secret of before, too, when there is a new one."""
+"""The time for which messages are signed with the previous secret, too, after a new one is made."""
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105  not a secret but the mark of one
 
@@ -49,7 +49,7 @@ def new_secret() -> str:
 
 
 def place_of(webhook_id: str) -> str:
-    """Where the secret is sealed for."""
+    """Return the place that the webhook's secret is sealed for."""
     return f"webhook:{webhook_id}"
 
 

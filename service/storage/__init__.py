@@ -1,1 +1,1 @@
-"""What outlives a process: rows, files by content, and what is sealed with the secret key."""
+"""Data that outlives a process: rows, files by content, and values sealed with the secret key."""

@@ -93,7 +93,7 @@ def now() -> datetime:
 
 
 def is_made(settings: Settings) -> bool:
-    """Whether there is a database, or the server of one to ask: SQLite would make it by being asked."""
+    """Return whether the database exists, or has a server to ask: asking SQLite would create the file."""
     url = _url(settings)
     return not url.startswith(_SQLITE) or Path(url.removeprefix(_SQLITE)).exists()
 

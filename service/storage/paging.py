@@ -20,7 +20,7 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class Place:
-    """Where a row is in a list: after all that are newer."""
+    """The position of a row in a list: after all newer rows."""
 
     at: datetime
     id: str
@@ -61,7 +61,7 @@ class Window:
     def condition(
         self, at: ColumnExpressionArgument[datetime], row_id: ColumnExpressionArgument[str]
     ) -> ColumnElement[bool] | None:
-        """What rows fulfil that come after the place; None for the first page."""
+        """Return the condition of rows that come after the place; None for the first page."""
         if self.after is None:
             return None
         return tuple_(at, row_id) < tuple_(literal(self.after.at, Utc()), literal(self.after.id))

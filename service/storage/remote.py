@@ -15,7 +15,7 @@ from typing import Any
 from zenserve.errors import ResourceError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says when this host's disk, or a part of it, is full."""
+"""The error numbers of the system when this host's disk, or a part of it, is full."""
 CLAIMS = "openings"
 """The folder of files that say what was opened, beside the artifacts, whose folders have two letters."""
 _PARTS_AT_ONCE = 4

@@ -37,7 +37,7 @@ def revision_of(database: Database) -> str | None:
 
 
 def at_head(database: Database) -> bool:
-    """Whether the schema is the one this code was written for."""
+    """Return whether the schema is the one this code was written for."""
     return revision_of(database) == _newest()
 
 

@@ -240,7 +240,10 @@ class Store:
             raise _missing(digest) from error
 
     def _mark(self, place: Path, digest: str) -> tuple[str | int, ...]:
-        """What changes with the file. Copies are touched whenever they are used."""
+        """Return a mark that changes with the file.
+
+        Times do not count for copies of a remote store: each use touches the copy.
+        """
         status = place.stat()
         return digest, status.st_ino, status.st_size, 0 if self._remote else status.st_mtime_ns
 
@@ -282,7 +285,10 @@ class Store:
         return len(old)
 
     def _files(self, pattern: str) -> Iterator[tuple[float, int, Path]]:
-        """When each was last used, its size and path. Other processes may delete them meanwhile."""
+        """Yield each file's last use (seconds since 1970), size in bytes, and path.
+
+        Other processes may delete files meanwhile.
+        """
         for file in self._root.glob(pattern):
             with suppress(FileNotFoundError):
                 status = file.stat()

@@ -1,4 +1,7 @@
-"""What rests on the operator's one secret: encryption at rest (AES-256-GCM), fingerprints, signatures."""
+"""Cryptography under the operator's one secret.
+
+It comprises encryption at rest (AES-256-GCM), fingerprints and signatures.
+"""
 
 from __future__ import annotations
 

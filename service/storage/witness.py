@@ -1,4 +1,4 @@
-"""What a host remembers of the ledger of openings, so that an older database is noticed."""
+"""A host's record of the ledger of openings, by which an older database is noticed."""
 
 from __future__ import annotations
 
@@ -56,13 +56,15 @@ class Witness:
         return _place(pending) or ""
 
     def is_place(self, place: str, number: int) -> bool:
-        """Whether the file of this number is the one that ``prepare`` made: copies, even in its stead, are
-        others."""
+        """Return whether the file of this number is the one that ``prepare`` made.
+
+        Copies, even in its place, are others.
+        """
         files = self._file(number, _PENDING), self._file(number), self._folder / self._epoch
         return place in map(_place, files)
 
     def _earlier(self) -> int:
-        """What earlier versions noted: the number in one file, written over again and again."""
+        """Return the number that earlier versions noted: in one file, written over again and again."""
         try:
             return int((self._folder / self._epoch).read_text() or 0)
         except FileNotFoundError:
@@ -97,7 +99,10 @@ def _place(file: Path) -> str | None:
 
 
 def _born(path: Path) -> str:
-    """When the file was made, which nobody can set; empty where the file system does not keep it."""
+    """Return the creation time of the file, in hex, which nobody can set.
+
+    Empty where the file system does not keep it.
+    """
     answer = ctypes.create_string_buffer(256)
     library = ctypes.CDLL(None)
     if not hasattr(library, "statx") or library.statx(_HERE, os.fsencode(path), 0, _BIRTH, answer):

@@ -1,1 +1,4 @@
-"""What callers ask for, over HTTP or in the dashboard: checked, made rows, queued. It knows neither."""
+"""Callers' submissions, over HTTP or in the dashboard: checked, made rows, queued.
+
+This package depends on neither interface.
+"""

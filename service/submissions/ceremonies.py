@@ -54,7 +54,7 @@ _MEMORY_PER_BYTE: Final = 4
 
 
 def phase_of(ceremony: Ceremony) -> Phase:
-    """How far it is, once it is there."""
+    """Return the present phase of a ceremony."""
     if ceremony.beacon is not None:
         return "finished"
     if ceremony.closing_at is not None:
@@ -198,7 +198,10 @@ def _take_states(
 def _asked(
     session: Session, model: Model, quantised: bytes, body: CircuitRequest, field: str
 ) -> dict[str, Any]:
-    """What the job is to compile. Raises ``RequestError``, ``NotFoundError``, ``StatementError``."""
+    """Return the request for the circuit that the job is to compile.
+
+    Raises ``RequestError``, ``NotFoundError``, ``StatementError``.
+    """
     given = body.model_dump(exclude_none=True)
     if key_id := given.pop("verification_key_id", None):
         if given:

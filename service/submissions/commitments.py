@@ -66,7 +66,10 @@ def commit(
 
 
 def reveal(runtime: Runtime, caller: Principal, commitment_id: str) -> OpeningFile:
-    """What shows what the caller's commitment is to. It is noted who fetched it. Raises ``NotFoundError``."""
+    """Return the opening that shows the values of the caller's commitment.
+
+    The audit log notes who fetched it. Raises ``NotFoundError``.
+    """
     with runtime.database.write() as session:
         row = Commitments(session, caller.tenant_id).get(commitment_id)
         model = Models(session, caller.tenant_id).get(row.model_id)

@@ -86,9 +86,10 @@ def add(
 
 
 def reveal(runtime: Runtime, caller: Principal, dataset_id: str) -> OpeningFile:
-    """What shows its shards' commitments to be to the caller's dataset. It is noted who fetched it.
+    """Return the openings that show that the shards' commitments are to the caller's dataset.
 
-    Raises ``NotFoundError``, ``ConflictError`` (``conflict.dataset_not_ready``).
+    The audit log notes who fetched them. Raises ``NotFoundError``, ``ConflictError``
+    (``conflict.dataset_not_ready``).
     """
     with runtime.database.write() as session:
         dataset = Datasets(session, caller.tenant_id).ready(dataset_id)

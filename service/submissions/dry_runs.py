@@ -24,7 +24,10 @@ from zenserve.verifier.schemes import Scheme
 
 
 class DryRunView(BaseModel):
-    """What a proof would show and take. Every constraint holds; nothing was made, and nothing was kept."""
+    """The values that a proof would show, and its cost.
+
+    Every constraint holds; nothing was made, and nothing was kept.
+    """
 
     model_id: str = Field(description="The model that it would be about.", examples=["mdl_5d1f0c"])
     scheme: Scheme = Field(description="What it would prove.", examples=["inference"])
@@ -96,7 +99,7 @@ def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
 def _try(
     runtime: Runtime, body: ProofRequest, model: Model, order: Order, dataset: Dataset | None
 ) -> dict[str, Any]:
-    """What ``zenserve.service.dry_run`` answers."""
+    """Return the answer of ``zenserve.service.dry_run``."""
     if dataset is None:
         secrets = encryption.pack(order.secrets)
     else:

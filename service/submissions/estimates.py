@@ -1,4 +1,4 @@
-"""What jobs will take, by the plans of their circuits: known before anything is queued, or built."""
+"""Estimates of the cost of jobs, by the plans of their circuits: known before anything is queued or built."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from zenserve.service.submissions import asking
 from zenserve.verifier.schemes import Privacy
 
 Estimate = dict[str, Any]
-"""What a job will take: ``memory`` in bytes, ``cost`` in seconds of one processor, ``constraints``."""
+"""The estimated cost of a job.
+
+``memory`` in bytes, ``cost`` in seconds of one processor, ``constraints``.
+"""
 
 
 def of_keys(runtime: Runtime, system: str, circuits: Iterable[Mapping[str, Any]]) -> Estimate:

@@ -41,7 +41,7 @@ KEEPERS: Final[dict[str, tuple[Scope, ...]]] = {
     "contribution": ("admin",),
     "stream": ("prove", "admin"),
 }
-"""Who may cancel and retry, by kind."""
+"""The scopes of which a caller needs one to cancel and retry, by kind."""
 
 
 def terms(

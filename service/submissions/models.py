@@ -161,8 +161,9 @@ def add_twin(
 
 
 def report_page(model: Model) -> str:
-    """What quantisation did, as a page of HTML without scripts. Raises ``NotFoundError`` where nothing says:
-    an earlier version registered the model.
+    """Return the quantisation report as a page of HTML without scripts.
+
+    Raises ``NotFoundError`` where there is none: an earlier version registered the model.
     """
     if not model.report or "outputs" not in model.report:
         reason = f"{model.id} has no report: an earlier version registered it; register it anew"
@@ -203,7 +204,7 @@ def _output_taken(runtime: Runtime, models: Models, place: str | None) -> dict[s
 
 
 def _check_name(name: str) -> None:
-    """That it is told from ids and from versions. Raises ``RequestError``."""
+    """Check that the name differs from ids and from versions. Raises ``RequestError``."""
     if name.startswith("mdl_") or name.endswith(f"@{LATEST}") or read_reference(name)[1] is not None:
         reason = f"name: it may neither begin with mdl_ nor end in @NUMBER or @{LATEST}: versions do"
         raise RequestError("request.invalid", reason, field="name")

@@ -1,5 +1,6 @@
-"""What callers say of a network's inputs by name, as forms and the command line have it: sizes of dimensions
-that an ONNX file only names, and ranges of inputs of integers.
+"""Parameters of a network's inputs by name, as forms and the command line have them.
+
+They are the sizes of dimensions that an ONNX file only names, and the ranges of integer inputs.
 """
 
 from __future__ import annotations

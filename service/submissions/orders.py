@@ -1,4 +1,4 @@
-"""What a request for a proof asks for: checked field by field against its scheme, then against the model."""
+"""Orders of proofs: requests, checked field by field against their scheme, then against the model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _ALL: Final = (
 
 @dataclass(frozen=True)
 class Order:
-    """What a job needs: ``request``, for the proof's row; ``secrets``, to be sealed; the dataset."""
+    """The data that a job needs.
+
+    ``request``: for the proof's row. ``secrets``: to be sealed. ``dataset_id``: the dataset, if it needs one.
+    """
 
     request: dict[str, Any]
     secrets: dict[str, Secret] = field(default_factory=dict)
@@ -106,7 +109,7 @@ def model_of(session: Session, tenant_id: str, body: ProofRequest) -> Model:
 
 
 def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:
-    """What the tenant's request comes to for this model, all of it checked. No circuit is compiled.
+    """Return the order of the tenant's request for this model, after all checks. No circuit is compiled.
 
     Raises ``TensorError``, ``StatementError``, ``RequestError``, ``NotFoundError``, ``ConflictError``.
     """
@@ -219,7 +222,7 @@ def _input(
 
 
 def _ball(tenant_id: str, quantised: bytes, body: ProofRequest) -> dict[str, Any]:
-    """How far inputs may be away, and by which norm."""
+    """Check the radius of the inputs' distance and return it with its norm."""
     norm: Norm = body.norm or "inf"
     asking.ask(tenant_id, "check_radius", quantised, int(body.radius or 0), norm)
     return {"radius": body.radius, "norm": norm}
@@ -230,7 +233,7 @@ def _privacy(given: InputRequest) -> Privacy:
 
 
 def _form(body: ProofRequest, order: Order, dataset: Dataset | None) -> dict[str, Any]:
-    """What tells the circuit that the order takes from others of its network (``keys.form_of``)."""
+    """Return the fields that tell the order's circuit from others of its network (``keys.form_of``)."""
     asked = order.request
     if dataset is not None:
         return {"scheme": body.scheme, "batch": dataset.shard_size} | keys.measuring(asked)
@@ -283,8 +286,10 @@ def _handed_on(runtime: Runtime, row: Commitment, model: Model, quantised: bytes
 
 
 def _require_room(runtime: Runtime, model: Model, quantised: bytes, values: int) -> None:
-    """That the basis of what is committed to about the model is long enough. Raises ``StatementError``
-    (``statement.basis_length``)."""
+    """Check that the basis of commitments about the model is long enough for so many values.
+
+    Raises ``StatementError`` (``statement.basis_length``).
+    """
     needed = asking.ask(model.job.tenant_id, "committed_count", quantised, model.weight_privacy)
     points = bases.basis_length(runtime, registry.find(model.system), needed)
     if values > points:

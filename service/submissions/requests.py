@@ -1,4 +1,4 @@
-"""What requests say, field by field: checked without a look at anything else."""
+"""Fields of requests, checked without a look at anything else."""
 
 from __future__ import annotations
 
@@ -103,9 +103,10 @@ class InputRequest(BaseModel):
 
 
 class Precision(BaseModel):
-    """How a network is quantised: ``zenserve.circuits.tune`` says what these mean. ``input_from``: the model,
-    and behind a slash of several outputs the name, whose output is to be the input. ``accept_difference``:
-    take a network whose integers, or float network, differ beyond the tolerances of
+    """The quantisation of a network: ``zenserve.circuits.tune`` explains the fields.
+
+    ``input_from``: the model whose output is to be the input; of several outputs, the name follows a slash.
+    ``accept_difference``: take a network whose integers, or float network, differ beyond the tolerances of
     ``zenserve.circuits.comparison``.
     """
 
@@ -311,8 +312,8 @@ class StreamRequest(BaseModel):
     models: list[ModelReference] = Field(
         min_length=1,
         max_length=MOST_MODELS,
-        description="Registered models of a bank (`zenserve.circuits.priors`), the most accurate one first, and each"
-        " cheaper to prove than the one before.",
+        description="Registered models of a bank (`zenserve.circuits.priors`), the most accurate one first,"
+        " and each cheaper to prove than the one before.",
     )
     profile: ProfileRequest = Field(description="By which a model is chosen for the classes that are seen.")
     name: Name = Field(default="unnamed", description="What to call it.", examples=["gate 3"])

@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import Event, Timer
 from typing import BinaryIO, Final
 
-from zenserve import errors as zenerrors
+from zenserve import errors
 from zenserve.codes import known
 from zenserve.errors import ModelError, ResourceError, ZenError
 from zenserve.service.spool import PIECE, pieces, spool
@@ -72,7 +72,10 @@ def run_to_file(tenant_id: str, operation: str, *parts: bytes | BinaryIO) -> Bin
 
 
 def _judged(operation: str, status: int, said: BinaryIO) -> BinaryIO:
-    """What the child said, at its result. Raises what its end, or its error, comes to."""
+    """Return the child's output, positioned at its result.
+
+    Raises the error that its exit status stands for, or that it reported.
+    """
     if status != 0 and _stopped.is_set():
         raise _stopping()
     if status in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
@@ -86,7 +89,10 @@ def _judged(operation: str, status: int, said: BinaryIO) -> BinaryIO:
 
 
 def _in_child(operation: str, given: BinaryIO) -> tuple[int, BinaryIO]:
-    """How the child ended, and what it said. Raises ``subprocess.TimeoutExpired``."""
+    """Run the operation in a child; return its exit status and its output.
+
+    Raises ``subprocess.TimeoutExpired``.
+    """
     command, ends = [sys.executable, "-P", "-m", _MODULE, operation], time.monotonic() + WALL_SECONDS
     with (
         ExitStack() as failing,
@@ -170,7 +176,10 @@ def _stopping() -> ResourceError:
 
 
 def _environment() -> dict[str, str]:
-    """What an interpreter needs: the store's credentials are in the environment, too."""
+    """Return the variables that an interpreter needs.
+
+    The rest of the environment is left out: it has the store's credentials.
+    """
     return {
         name: value
         for name, value in os.environ.items()
@@ -189,7 +198,7 @@ def _doing(operation: str) -> str:
 
 
 def _error_from(error: dict[str, str | None]) -> ZenError:
-    kind = getattr(zenerrors, str(error["kind"]), ModelError)
+    kind = getattr(errors, str(error["kind"]), ModelError)
     restored = kind(known(str(error["code"])), str(error["message"]), field=error["field"])
     assert isinstance(restored, ZenError)  # noqa: S101  narrows getattr's type
     return restored

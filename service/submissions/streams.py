@@ -33,7 +33,7 @@ from zenserve.verifier.recent import Recent
 from zenserve.verifier.schemes import Privacy
 
 REVEAL: Final = {SEEN: "label", ANSWER: "label"}
-"""What frames' proofs show of a bank's models."""
+"""The part of each output that frames' proofs reveal of a bank's models."""
 _MOST_INPUTS: Final = 256
 _BATCH_SECONDS: Final = 10
 
@@ -247,8 +247,10 @@ def pieces(runtime: Runtime, stream: Stream, head: Mapping[str, Any]) -> Iterato
 
 
 def input_of(runtime: Runtime, model: Model) -> FrameInput:
-    """What it takes frames as: those used last are at hand, and no network is opened for a frame. Raises
-    ``ModelError`` (``model.bank``) for one that is of no bank.
+    """Return the form in which the model takes frames.
+
+    Those used last are cached, so that no network is opened for a frame. Raises ``ModelError``
+    (``model.bank``) for a model that is of no bank.
     """
     found = _inputs.get(model.id)
     if found is None:
@@ -262,14 +264,17 @@ _inputs: Final = Recent[str, FrameInput](_MOST_INPUTS)
 
 
 def request(taken: FrameInput, input_privacy: Privacy, batch: int = 1) -> dict[str, Any]:
-    """What the proof of a frame, or of so many, is asked for (``orders.Order``), but for its challenge."""
+    """Return the request for the proof of a frame or of a batch, without its challenge.
+
+    Its form is that of ``orders.Order``.
+    """
     privacy = {taken.form.input: input_privacy, PRIOR: "public"}
     asked = {"input_privacy": privacy, "reveal": REVEAL, "top": 1}
     return asked | ({"batch": batch} if batch > 1 else {})
 
 
 def _form(taken: FrameInput, input_privacy: Privacy, batch: int) -> dict[str, Any]:
-    """What tells the circuit of a bank's model from others of its network (``keys.form_of``)."""
+    """Return the fields that tell a bank model's circuit from others of its network (``keys.form_of``)."""
     asked = request(taken, input_privacy, batch)
     privacy = {f"input/{name}": each for name, each in asked.pop("input_privacy").items()}
     return asked | {"scheme": "inference", "privacy": privacy}
@@ -317,7 +322,7 @@ def _largest(known: Iterable[Estimate]) -> Estimate | None:
 
 
 def _require_batches(body: StreamRequest) -> None:
-    """That there can be such batches. Raises ``RequestError``."""
+    """Check that batches of this size and waiting time are possible. Raises ``RequestError``."""
     batch = body.rules.batch
     if batch is None and body.batch_seconds is not None:
         reason = "batch_seconds: give rules.batch, too: each frame is proven by itself"

@@ -1,4 +1,4 @@
-"""What a worker on this host can take: its queues, its memory, its GPU."""
+"""The abilities of a worker on this host: its queues, its memory, its GPU."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Abilities:
         return free
 
     def columns(self) -> dict[str, Any]:
-        """What the worker's row says."""
+        """Return the columns of the worker's row."""
         self.free_memory()
         return {
             "host": socket.gethostname(),

@@ -80,7 +80,7 @@ def _attempt(runtime: Runtime, hold: Hold) -> None:
 
 
 def _problem_of(error: ZenError) -> dict[str, Any]:
-    """What a job keeps of an error."""
+    """Return the fields of an error that a job keeps."""
     return {"code": error.code, "detail": error.message, "field": error.field}
 
 

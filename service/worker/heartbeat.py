@@ -46,7 +46,7 @@ class Hold:
         self.kernels: dict[str, float] = {}
         """Seconds of a GPU's, by name, of proofs that were measured."""
         self.afterwards: list[Callable[[], None]] = []
-        """What is to be done once the job is over, for later ones."""
+        """Functions that are called once the job is over, for later jobs."""
         self._timings: dict[str, float] = {}
         self._since = time.monotonic()
         self._stop: Literal["cancel", "deadline", "lost", "shutdown"] | None = None

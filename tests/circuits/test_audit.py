@@ -207,6 +207,7 @@ def test_with_the_last_state_even_without_a_transcript(held: Held) -> None:
         assert "state" in {finding.claim for finding in findings}
 
 
+@pytest.mark.large
 def test_another_point_in_a_key_is_found(held: Held, network: QuantGraph) -> None:
     circuit, key = held.circuit, held.key
     one, two, *rest = key.ic

@@ -337,6 +337,7 @@ def test_no_other_row_of_a_table_is_taken() -> None:
     assert unlisted in str(violation(circuit, insisting(circuit, q, radius, lie)))
 
 
+@pytest.mark.large
 def test_no_other_line_over_the_largest_is_taken() -> None:
     circuit, q, radius = certified("padded")
     lines, honest = of(circuit, Largest), circuit.assign(q, radius)

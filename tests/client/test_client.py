@@ -406,7 +406,8 @@ def test_both_clients_have_the_same_methods_under_full_signatures() -> None:
 
 def test_the_client_needs_nothing_of_the_service() -> None:
     program = (
-        "import sys, client; print([m for m in sys.modules if m.split('.')[0] in"
+        "import sys, zenserve.client;"
+        "print([m for m in sys.modules if m.removeprefix('zenserve.').split('.')[0] in"
         " ('service', 'circuits', 'prover', 'kernels', 'fastapi', 'sqlalchemy', 'numpy')])"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

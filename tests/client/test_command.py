@@ -82,7 +82,10 @@ def test_a_key_in_place_of_the_proof_and_a_proof_in_place_of_the_key(here: Path,
 def test_a_reader_who_has_had_enough(here: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    program = "import sys; from zenserve.verifier.command import main; sys.exit(main(['proof.json', '--key', 'key.json']))"
+    program = (
+        "import sys; from zenserve.verifier.command import main;"
+        "sys.exit(main(['proof.json', '--key', 'key.json']))"
+    )
     ended = subprocess.run([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, cwd=here)
     assert (ended.returncode, ended.stderr) == (0, b"")
 

@@ -19,12 +19,13 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "packages" / "client"
 PROJECT = tomllib.loads((PACKAGE / "pyproject.toml").read_text())
 LOCKED = dict(re.findall(r"^([\w-]+)==(\S+)", (PACKAGE / "requirements.txt").read_text(), re.MULTILINE))
+OWNED = ("__init__.py", "client", "codes.py", "errors.py", "py.typed", "verifier")
 COMMITTED_AT = "1767225600"
 
 
 def build(tree: Path, umask: int, environment: dict[str, str]) -> dict[str, bytes]:
     """What is written from a copy of the tree, by its name."""
-    for name in ("client", "packages", "scripts", "verifier", "zenserve/codes.py", "zenserve/errors.py"):
+    for name in ("packages", "scripts", *(f"zenserve/{name}" for name in OWNED)):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         copy(ROOT / name, tree / name)
@@ -98,10 +99,9 @@ def test_it_is_built_with_what_is_here_and_has_the_projects_version_and_licence(
 def test_no_file_is_of_both_packages_and_zenserve_brings_the_command() -> None:
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project, wheel = whole["project"], whole["tool"]["scikit-build"]["wheel"]
-    line = (PACKAGE / "hatch_build.py").read_text().partition("MODULES = (")[2].partition(")")[0]
-    modules = re.findall(r'"([\w.]+)"', line)
-    assert {*modules} <= {*wheel["packages"]}
-    assert [name.removesuffix("/**") for name in wheel["exclude"]] == modules
+    line = (PACKAGE / "hatch_build.py").read_text().partition("OWNED = (")[2].partition(")")[0]
+    assert tuple(re.findall(r'"([\w.]+)"', line)) == OWNED
+    assert {name.removesuffix("/**") for name in wheel["exclude"]} == {f"zenserve/{name}" for name in OWNED}
     assert not project["scripts"].keys() & PROJECT["project"]["scripts"].keys()
     assert "zenserve-verify" in PROJECT["project"]["scripts"]
     assert project["dependencies"][0] == f"{PROJECT['project']['name']}=={project['version']}"

@@ -24,7 +24,18 @@ ROOT = Path(__file__).parents[2]
 PAGES = {path.stem: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 PATIENCE_SECONDS = 900.0
 # They take as long as all others; tests/service, tests/circuits and tests/examples do what they type.
-_LONG = ("schemes", "streams", "compile", "ceremony", "cli", "api", "robustness", "inputs", "onchain")
+_LONG = (
+    "schemes",
+    "streams",
+    "compiler",
+    "ceremony",
+    "cli",
+    "api",
+    "robustness",
+    "inputs",
+    "onchain",
+    "quickstart",
+)
 
 UNTYPED = {
     (

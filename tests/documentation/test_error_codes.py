@@ -17,7 +17,7 @@ ROOMS = ("base", "circuits", "gpu", "kernels", "prover", "relations", "service",
 
 @pytest.fixture(scope="module")
 def sources() -> str:
-    files = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
+    files = [file for room in ROOMS for file in (ROOT / "zenserve" / room).rglob("*.py")]
     return "\n".join(file.read_text() for file in [*files, ROOT / "zenserve/errors.py"])
 
 

@@ -18,20 +18,23 @@ from zenserve.codes import MEANINGS
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-WALKS: Final = (ROOT / "docs" / "walks.md").read_text().split("\n## ")[1:]
-TABLE: Final = re.compile(r"^\| (room|in `[\w/]+/`) \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
+WALKS: Final = (ROOT / "docs" / "architecture.md").read_text().split("\n## ")[1:4]
+TABLE: Final = re.compile(r"^\| (package|in `[\w/]+/`) \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
 
 _CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-PACKAGES: Final[list[str]] = _CONTRACTS["root_packages"]
 LAYERS: Final = {
-    contract.get("containers", [""])[0]: [set(layer.split(" | ")) for layer in contract["layers"]]
+    contract.get("containers", [""])[0].removeprefix("zenserve").removeprefix("."): [
+        set(layer.split(" | ")) for layer in contract["layers"]
+    ]
     for contract in _CONTRACTS["contracts"]
     if contract["type"] == "layers"
 }
 """The rooms in each room, from those that know most. The house itself has the empty name."""
+PACKAGES: Final = sorted(chain(*LAYERS[""]))
+HOME: Final = ROOT / "zenserve"
 
 _CODE = re.compile(r"`([^`\n]+)`")
-_DOTTED = re.compile(rf"(?:{'|'.join((*PACKAGES, 'bench', 'tests', 'groth16'))})(?:\.\w+)+")
+_DOTTED = re.compile(r"(?:zenserve|bench|tests|groth16)(?:\.\w+)+")
 _NO_MODULE = re.compile(r"\.(md|py|json|so|sqlite)$")
 _FILE = re.compile(r"(?<![\w/.])((?:[\w-]+/)+[\w.-]+\.(?:py|json|md|svg|toml|hpp|cpp|yml))\b")
 _LINK = re.compile(r"\]\((?!\w+://)([^)#\s]+)\)")
@@ -49,7 +52,7 @@ def resolved(name: str) -> Any:
     parts = re.sub(r"^groth16\b", "zenserve.prover.groth16", name).split(".")
     depth = next(n for n in range(len(parts), 0, -1) if _is_module(".".join(parts[:n])))
     module = ".".join(parts[:depth])
-    if parts[0] == "gpu":  # takes the driver of a card
+    if parts[:2] == ["zenserve", "gpu"]:  # takes the driver of a card
         text = (ROOT / f"{module.replace('.', '/')}.py").read_text()
         if all(re.search(rf"^(def|class) {part}\b", text, re.MULTILINE) for part in parts[depth:]):
             return None
@@ -79,7 +82,7 @@ def test_what_a_page_names_is_there(page: Path) -> None:
 
 
 def test_the_classes_that_pages_name_are_there() -> None:
-    files = [file for room in PACKAGES for file in (ROOT / room).rglob("*.py")]
+    files = [file for room in PACKAGES for file in (HOME / room).rglob("*.py")]
     code = "\n".join(file.read_text() for file in [*files, *(ROOT / "web" / "client").glob("*.ts")])
     found = [
         re.fullmatch(r"([A-Z][a-z]\w+)(?:\.\w+)*(?:\(.*\))?", span)
@@ -102,7 +105,9 @@ def test_every_page_can_be_reached_from_the_first() -> None:
 
 def test_pages_that_the_code_points_to_are_there() -> None:
     code = [
-        file.read_text() for room in (*PACKAGES, "bench", "tests") for file in (ROOT / room).rglob("*.py")
+        file.read_text()
+        for room in (*(HOME / package for package in PACKAGES), ROOT / "bench", ROOT / "tests")
+        for file in room.rglob("*.py")
     ]
     pointed = set(re.findall(r"\bdocs/[\w/-]+\.md\b", "\n".join(code)))
     assert len(pointed) > 10
@@ -112,7 +117,7 @@ def test_pages_that_the_code_points_to_are_there() -> None:
 def test_the_tables_of_rooms_are_the_contracts() -> None:
     tables = {room: rows for page in PAGES for room, rows in TABLE.findall(page.read_text())}
     drawn = {
-        re.sub(r"room|in `|/`", "", room).replace("/", "."): names_by_row(rows)
+        re.sub(r"package|in `|/`", "", room).replace("/", "."): names_by_row(rows)
         for room, rows in tables.items()
     }
     assert set(drawn) >= {"", "service", "circuits", "prover", "verifier", "relations"}
@@ -161,5 +166,5 @@ def test_a_walk_names_one_function_a_room(walk: str) -> None:
 
 def room_of(name: str) -> str:
     """``package`` or ``package.room``, as the page on the house has tables."""
-    package, inside, *_ = name.split(".")
+    package, inside, *_ = name.removeprefix("zenserve.").split(".")
     return f"{package}.{inside}" if package in ("service", "circuits", "prover", "verifier") else package

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,17 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTRAS = PROJECT["project"]["optional-dependencies"]
+# Extras that ask for another one have its packages beside theirs.
+EXTRAS = {
+    name: [one for one in asked if not one.startswith("zenserve[")]
+    for name, asked in PROJECT["project"]["optional-dependencies"].items()
+}
 # Of zenserve-client what it asks for: it is of this checkout.
 CLIENT = tomllib.loads((ROOT / "packages" / "client" / "pyproject.toml").read_text())
 RUN = [*PROJECT["project"]["dependencies"][1:], *CLIENT["project"]["dependencies"]]
 ASKED = {
-    "dev": [*RUN, *EXTRAS["dev"], *EXTRAS["production"], *EXTRAS["gpu"]],
-    "production": [*RUN, *EXTRAS["production"]],
+    "dev": [*RUN, *chain(*(EXTRAS[name] for name in ("service", "reference", "dev", "production", "gpu")))],
+    "production": [*RUN, *EXTRAS["service"], *EXTRAS["production"]],
     "gpu": EXTRAS["gpu"],
     "build": [*PROJECT["build-system"]["requires"], *CLIENT["build-system"]["requires"]],
 }

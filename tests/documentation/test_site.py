@@ -64,6 +64,7 @@ def pages(site: Path) -> dict[Path, Page]:
     return {file: Page(file) for file in site.rglob("*.html")}
 
 
+@pytest.mark.large
 def test_every_document_is_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
     documents = {file.relative_to(DOCS).with_suffix(".html") for file in DOCS.rglob("*.md")}
     listed = {Path(address) for address in pages[site / "index.html"].listed}

@@ -1,4 +1,4 @@
-"""What goes to the device and back, and what can be seen of ``zenserve.gpu.device`` itself without a device."""
+"""What goes to the device and back, and can be seen of ``zenserve.gpu.device`` itself without a device."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-KERNELS = Path(__file__).parents[2] / "kernels"
+KERNELS = Path(__file__).parents[2] / "zenserve" / "kernels"
 
 
 def test_header_is_up_to_date() -> None:

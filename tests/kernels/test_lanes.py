@@ -9,7 +9,7 @@ import pytest
 
 from zenserve import kernels
 
-INCLUDE = Path(__file__).parents[2] / "kernels" / "include"
+INCLUDE = Path(__file__).parents[2] / "zenserve" / "kernels" / "include"
 PROGRAM = Path(__file__).with_name("lanes.cpp")
 FLAGS = {
     "emulated": ["-O0", "-DZEN_LANES", "-Wno-psabi"],

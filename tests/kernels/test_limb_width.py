@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-INCLUDE = Path(__file__).parents[2] / "kernels" / "include"
+INCLUDE = Path(__file__).parents[2] / "zenserve" / "kernels" / "include"
 PROGRAM = Path(__file__).with_name("limb_width.cpp")
 
 

@@ -399,7 +399,7 @@ def test_blinding_factors_are_canonical(wrong: Any) -> None:
 
 WITHOUT_KERNELS = """
 import json, sys
-sys.modules.update(dict.fromkeys(["kernels", "numpy"]))
+sys.modules.update(dict.fromkeys(["zenserve.kernels", "numpy"]))
 from zenserve.verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
 identity, commitment, document = json.loads(sys.argv[1])
 revealed = Revealed.from_json(document)

@@ -249,7 +249,7 @@ def test_proofs_survive_their_bytes(example: Example) -> None:
 
 WITHOUT_KERNELS = """
 import json, sys
-sys.modules.update(dict.fromkeys(["kernels", "numpy"]))
+sys.modules.update(dict.fromkeys(["zenserve.kernels", "numpy"]))
 from zenserve.verifier.groth16.verification import verify
 from zenserve.verifier.groth16.verifying_key import VerifyingKey
 key = VerifyingKey.from_json(json.loads(sys.argv[1]))

@@ -72,6 +72,7 @@ PAGES = {
     "GET /admin/jobs/{job_id}",
     "GET /admin/jobs/{job_id}/input.png",
     "GET /admin/jobs/{job_id}/proof",
+    "GET /admin/jobs/{job_id}/table",
     "POST /admin/jobs/{job_id}/cancel",
     "POST /admin/jobs/{job_id}/end",
     "POST /admin/jobs/{job_id}/retry",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +208,8 @@ def test_no_job_ends_while_what_it_has_is_copied(
     waiting = api.create_proof(api.get_proof(proof_id).model_id, INPUT)
     with runtime.database.read() as session:
         secret = session.get_one(Proof, waiting.id).input
-    written, asked = backups._write_artifacts, []
+    written = backups._write_artifacts
+    asked: list[Future[Any] | None] = []
     with ThreadPoolExecutor() as pool:
 
         def slowly(*given: Any) -> set[str]:

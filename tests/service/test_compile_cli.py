@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -23,7 +24,7 @@ from zenserve.service import engine, intake
 from zenserve.service.cli import compile as compile_cli
 
 ROOT = Path(__file__).parents[2]
-COMPILER = ["numpy", "onnx", "kernels", "zenserve.prover.constraint_system"]
+COMPILER = ["numpy", "onnx", "zenserve.kernels", "zenserve.prover.constraint_system"]
 SPEED = cost.Speed(2, 1e-8)
 
 
@@ -291,8 +292,9 @@ def test_a_process_compiles_a_model_once_for_all_its_images() -> None:
     assert engine.compile_circuit(quantised, "inference", weight_privacy="committed") is not circuit
 
 
-def test_the_page_on_lowering_shows_what_the_command_prints(run: Any) -> None:
-    _, shown, _ = (ROOT / "docs" / "lowering.md").read_text().split("```\n")
+def test_the_page_on_the_compiler_shows_what_the_command_prints(run: Any) -> None:
+    page = (ROOT / "docs" / "compiler.md").read_text()
+    (shown,) = re.findall(r"^```\n(┏.*?)^```$", page, re.MULTILINE | re.DOTALL)
     code, out, _ = run("lenet-medium", "--weight-privacy", "committed")
     assert code == 0
     assert set(shown.splitlines()) <= set(out.splitlines())

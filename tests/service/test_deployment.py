@@ -115,7 +115,14 @@ def test_the_image_is_built_from_what_the_package_holds() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     kept = set(re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
     packages = set(project["tool"]["scikit-build"]["wheel"]["packages"])
-    assert kept == packages | {"packages/client", "pyproject.toml", "README.md", "LICENSE", "requirements"}
+    links = {path.name for path in (ROOT / "zenserve").iterdir() if path.is_symlink()}
+    assert kept == packages | links | {
+        "packages/client",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "requirements",
+    }
     extras = re.findall(r"^ARG EXTRAS=(.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     extras += [about["build"]["args"]["EXTRAS"] for about in OURS.values() if about["build"] != "."]
     for extra in ",".join(extras).split(","):

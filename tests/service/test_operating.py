@@ -14,7 +14,9 @@ import tomllib
 from collections import namedtuple
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
+from typing import Final
 
 import httpx
 import pytest
@@ -93,8 +95,8 @@ def test_the_version_names_the_commit_and_the_workers(runtime: Runtime) -> None:
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git (apt install git)")
 def test_a_checkout_is_asked_for_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
-    (tmp_path / "service").mkdir()
-    monkeypatch.setattr("service.__file__", str(tmp_path / "service" / "__init__.py"))
+    (tmp_path / "zenserve" / "service").mkdir(parents=True)
+    monkeypatch.setattr("zenserve.service.__file__", str(tmp_path / "zenserve/service/__init__.py"))
     assert commit() is None
     subprocess.run([*git, "init", "--quiet"], check=True)
     (tmp_path / "file").write_text("1")
@@ -175,41 +177,37 @@ def test_a_log_tells_what_an_error_came_of_and_not_what_it_says() -> None:
     assert "another" not in line
 
 
+CORE: Final = ("base", "bounds", "circuits", "kernels", "onecall", "prover", "relations")
+OF_AN_EXTRA: Final = ("circuits/papers", "prover/groth16/reference")
+"""The tables that a command prints, and the slow verifier."""
+
+
 @pytest.mark.parametrize(
-    ("project", "folders"),
+    ("project", "rooms", "extras"),
     [
-        (
-            ".",
-            [
-                "service",
-                "circuits",
-                "relations",
-                "prover",
-                "base",
-                "verifier",
-                "kernels",
-                "client",
-                "zenserve",
-                "migrations",
-            ],
-        ),
-        ("packages/client", ["client", "verifier"]),
+        ("packages/client", ("client", "verifier"), ()),
+        (".", CORE, ()),
+        (".", ("gpu",), ("gpu",)),
+        (".", ("service", "migrations"), ("service",)),
+        (".", OF_AN_EXTRA, ("service", "reference")),
     ],
 )
-def test_what_is_imported_is_declared(project: str, folders: list[str]) -> None:
+def test_what_is_imported_is_declared(project: str, rooms: tuple[str, ...], extras: tuple[str, ...]) -> None:
     about = tomllib.loads((ROOT / project / "pyproject.toml").read_text())["project"]
-    declared = {re.split(r"[^\w.-]", wanted)[0].lower() for wanted in about["dependencies"]}
+    asked = [*about["dependencies"], *chain(*(about["optional-dependencies"][name] for name in extras))]
+    declared = {re.split(r"[^\w.-]", wanted)[0].lower() for wanted in asked}
     homes = packages_distributions()
+    apart = [ROOT / "zenserve" / room for room in OF_AN_EXTRA if room not in rooms]
     undeclared = {
         name
-        for folder in folders
-        for file in (ROOT / folder).rglob("*.py")
+        for room in rooms
+        for file in (ROOT / "zenserve" / room).rglob("*.py")
+        if not any(file.is_relative_to(folder) for folder in apart)
         for name in _imported(file)
         if name in homes and not declared & {home.lower().replace("_", "-") for home in homes[name]}
     }
-    assert (
-        undeclared - {"zenserve", "joserfc"} == set()
-    )  # an extra's, and asked for by name where it is missing
+    # joserfc is of the extra production, and asked for by name where it is missing.
+    assert undeclared - {"zenserve", "joserfc"} == set()
 
 
 def _imported(file: Path) -> Iterator[str]:
@@ -219,8 +217,7 @@ def _imported(file: Path) -> Iterator[str]:
         names = [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else names
         for name in names:
             top = (name or "").partition(".")[0]
-            is_ours = (ROOT / top).exists() or (ROOT / f"{top}.py").exists()
-            if top not in sys.stdlib_module_names and not is_ours:
+            if top not in sys.stdlib_module_names and top != "zenserve":
                 yield top
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 SERVERS = ("sqlalchemy", "alembic", "celery", "fastapi", "httpx", "cryptography")
-SLOW = ("numpy", "kernels", "onnx", "pydantic", *SERVERS)
+SLOW = ("numpy", "zenserve.kernels", "onnx", "pydantic", *SERVERS)
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,10 @@ SLOW = ("numpy", "kernels", "onnx", "pydantic", *SERVERS)
     [
         ("zenserve.service.cli", SLOW),
         ("zenserve.service.intake", SERVERS),
-        ("zenserve.service.worker.__main__", ("alembic", "fastapi", "starlette", "onnx", "client.api")),
+        (
+            "zenserve.service.worker.__main__",
+            ("alembic", "fastapi", "starlette", "onnx", "zenserve.client.api"),
+        ),
     ],
 )
 def test_nothing_needless_is_loaded(module: str, needless: tuple[str, ...]) -> None:

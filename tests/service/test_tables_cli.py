@@ -82,5 +82,8 @@ def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path) -> None:
 
 
 def test_other_commands_do_not_wait_for_the_compiler() -> None:
-    script = "import sys, zenserve.service.cli; sys.exit('numpy' in sys.modules or 'zenserve.circuits.papers' in sys.modules)"
+    script = (
+        "import sys, zenserve.service.cli;"
+        "sys.exit('numpy' in sys.modules or 'zenserve.circuits.papers' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

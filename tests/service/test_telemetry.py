@@ -178,7 +178,8 @@ def test_a_proof_is_one_trace_from_the_request_to_the_workers_last_stage(
 
 def test_without_a_collector_nothing_is_traced_and_no_exporter_is_loaded() -> None:
     program = (
-        "import sys, zenserve.service.app; from zenserve.service import telemetry; telemetry.configure('api');"
+        "import sys, zenserve.service.app; from zenserve.service import telemetry;"
+        "telemetry.configure('api');"
         "assert telemetry.current_trace() is None;"
         "print([name for name in sys.modules if name.startswith('opentelemetry.sdk')])"
     )

@@ -27,8 +27,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         proof.save(folder)
-        zenserve_ = Path(sys.executable).with_name("zenserve")
-        command = [str(zenserve_), "verify", "proof.json", "--key", "key.json"]
+        verifier = Path(sys.executable).with_name("zenserve-verify")
+        command = [str(verifier), "proof.json", "--key", "key.json"]
         command += ["--registration", "registration.json", "--registration-key", "registration_key.json"]
         subprocess.run(command, cwd=folder, check=True)
     print(f"zenserve {zenserve.__file__} proves with {', '.join(available_targets())}")

@@ -27,14 +27,15 @@ export interface Routes {
    * that system, keys and a receipt, which lists the model. Proofs of either may name the `system` that they
    * are to be of. */
   "POST /v1/models/{model_id}/twins": operations["createTwin"];
-  /** What this service signed about the registration: the model, its commitment, and when. */
+  /** Return the service's signed receipt of the registration: the model, its commitment, and the time. */
   "GET /v1/models/{model_id}/receipt": operations["getReceipt"];
   /** The proof that what the model's commitment is to is a network of its architecture. */
   "GET /v1/models/{model_id}/registration": operations["getRegistration"];
-  /** What the model's circuits can be compiled from, and `network` is the SHA-256 of: the network, with
-   * weights and biases blanked where they are committed. */
+  /** Return the network that the model's circuits can be compiled from.
+   *
+   * Weights and biases are blanked where they are committed. The model's `network` is the file's SHA-256. */
   "GET /v1/models/{model_id}/architecture": operations["getArchitecture"];
-  /** What quantisation did, layer by layer, with plots: one file of HTML without scripts. */
+  /** Return the quantisation report, layer by layer, with plots: one file of HTML without scripts. */
   "GET /v1/models/{model_id}/report": operations["getReport"];
   /** The commitments, newest first. */
   "GET /v1/commitments": operations["listCommitments"];
@@ -48,8 +49,10 @@ export interface Routes {
   /** Forget the values and what opens the commitment. Proofs that are out stay valid; those without a setup
    * that were asked for and not begun fail (`conflict.changed`). */
   "DELETE /v1/commitments/{commitment_id}": operations["deleteCommitment"];
-  /** What convinces those who are shown the values that the commitment is to them. As secret as they are:
-   * with it, guesses can be checked. The audit log notes who fetched it. */
+  /** Return the opening of the commitment.
+   *
+   * The opening proves the committed values to those who are shown them. It is as secret as the values: with
+   * it, guesses can be checked. The audit log notes who fetched it. */
   "GET /v1/commitments/{commitment_id}/opening": operations["getCommitmentOpening"];
   /** A dataset: its size, its shards' commitments and, if it is public, its hash and what opens them. */
   "GET /v1/datasets/{dataset_id}": operations["getDataset"];
@@ -71,9 +74,10 @@ export interface Routes {
    * One proof is about `shard_size` of them; as many as fit the memory, unless given. Each file is sent along,
    * or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256. */
   "POST /v1/datasets": operations["createDataset"];
-  /** What convinces those who hold the dataset that the shards' commitments are to it, for its owner to hand
-   * on. Of a private dataset it is secret: with it, guesses can be checked. The audit log notes who
-   * fetched it. */
+  /** Return the opening of the dataset's commitments, for its owner to hand on.
+   *
+   * The opening proves to those who hold the dataset that the shards' commitments are to it. The opening of a
+   * private dataset is secret: with it, guesses can be checked. The audit log notes who fetched it. */
   "GET /v1/datasets/{dataset_id}/opening": operations["getDatasetOpening"];
   /** A proof, and how far it is. */
   "GET /v1/proofs/{proof_id}": operations["getProof"];
@@ -106,8 +110,9 @@ export interface Routes {
   "POST /v1/proofs": operations["createProof"];
   /** The portable proof: hand it on together with the verification key it names. */
   "GET /v1/proofs/{proof_id}/proof": operations["getProofDocument"];
-  /** What is sent to the contract of the proof's key, which `/v1/verification-keys/{id}/contract` has: one
-   * call for each shard, with its gas. */
+  /** Return the calls to the contract of the proof's key: one for each shard, with its gas.
+   *
+   * The contract is at `/v1/verification-keys/{id}/contract`. */
   "GET /v1/proofs/{proof_id}/calldata": operations["getCalldata"];
   /** A stream, and how far it is. */
   "GET /v1/streams/{stream_id}": operations["getStream"];
@@ -181,7 +186,7 @@ export interface Routes {
    * Where nobody contributed to the powers of tau, the keys would say `development`: the request is refused
    * (`ceremony.no_contributions`) unless it says `"development": true`. */
   "POST /v1/ceremonies/{ceremony_id}/finish": operations["finishCeremony"];
-  /** Whether a file is there. */
+  /** Tell whether a file is there. */
   "HEAD /v1/uploads/{sha256}": operations["headUpload"];
   /** Bring a file ahead of the request that names it (`model_sha256` and the like). It is kept encrypted
    * until that request, for a day at most. Bringing it again is no error. */
@@ -212,11 +217,13 @@ export interface Routes {
   "POST /v1/keys": operations["createKey"];
   /** Revoke a key: within seconds, nothing accepts it. To revoke it again is no error. */
   "DELETE /v1/keys/{key_id}": operations["revokeKey"];
-  /** What the tenant's jobs took that ended in this time, deleted ones too; with the scope `admin`, all. */
+  /** List the resource use of the tenant's jobs that ended in this time, deleted jobs included.
+   *
+   * With the scope `admin`, list that of all tenants. */
   "GET /v1/usage": operations["listUsage"];
   /** `/v1/usage` as comma-separated values, with a line of names at the top. */
   "GET /v1/usage.csv": operations["exportUsage"];
-  /** Who did what, newest first: every change, every opening that was fetched, every key refused. */
+  /** List the audit log, newest first: every change, every opening that was fetched, every key refused. */
   "GET /v1/audit": operations["listAudit"];
   /** The tenant's webhooks, all of them, newest first. */
   "GET /v1/webhooks": operations["listWebhooks"];
@@ -232,20 +239,22 @@ export interface Routes {
   "POST /v1/webhooks/{webhook_id}/rotate": operations["rotateWebhook"];
   /** Send a message about nothing, `webhook.test`. */
   "POST /v1/webhooks/{webhook_id}/test": operations["testWebhook"];
-  /** What a webhook was told in the last thirty days, newest first, with every attempt. */
+  /** List the messages to a webhook of the last thirty days, newest first, with every attempt. */
   "GET /v1/webhooks/{webhook_id}/deliveries": operations["listDeliveries"];
   /** Send a message again, now, whatever became of it before: the same one, with the same `webhook-id`. */
   "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver": operations["redeliverMessage"];
   /** A verification key and what it proves. The id is the digest of both, so it can be kept for ever. */
   "GET /v1/verification-keys/{key_id}": operations["getVerificationKey"];
-  /** What a key's circuit can be compiled from again, where its weights are committed: the network with
-   * weights and biases blanked. Its SHA-256 is the key's `network`, so it needs no trust. */
+  /** Return the network from which the circuit of a key with committed weights can be compiled again.
+   *
+   * Weights and biases are blanked. The file's SHA-256 is the key's `network`, so the file needs no trust. */
   "GET /v1/verification-keys/{key_id}/architecture": operations["getArchitectureOfKey"];
   /** The Solidity source of a contract that verifies proofs under a key, for chains with the precompiles of
    * EIP-2537. It says what is proven and what is not. Keys of Groth16 alone have one. */
   "GET /v1/verification-keys/{key_id}/contract": operations["getContractOfKey"];
-  /** What proofs under a key without a setup are judged by: every equation of its circuit. The key has its
-   * digest, so it needs no trust. `Range` is heeded. */
+  /** Return the circuit, with every equation, by which proofs under a key without a setup are judged.
+   *
+   * The key has the circuit's digest, so the file needs no trust. `Range` is supported. */
   "GET /v1/verification-keys/{key_id}/circuit": operations["getCircuitOfKey"];
   /** The keys that this service signs receipts with, or did, the newest first. A receipt names its own. */
   "GET /v1/issuers": operations["listIssuers"];
@@ -265,12 +274,12 @@ export interface Routes {
   "GET /readyz": operations["getReadiness"];
   /** For Prometheus: from this host, or with a key whose scope is `admin`. */
   "GET /metrics": operations["getMetrics"];
-  /** Which version this is. */
+  /** Return the versions, the kernels and the backends of the running service. */
   "GET /version": operations["getVersion"];
 }
 export interface components {
   schemas: {
-    /** @description What became of one attempt. */
+    /** @description The outcome of one attempt. */
     AttemptView: {
       /**
        * Format: date-time
@@ -284,7 +293,7 @@ export interface components {
       /** @description How long it took. */
       seconds: number;
     };
-    /** @description Who did what, to what. */
+    /** @description An entry of the audit log: the actor, the action and its target. */
     AuditView: {
       /** @description Grows with every entry. */
       id: number;
@@ -752,7 +761,7 @@ export interface components {
        */
       created_at: string;
     };
-    /** @description What is sent to a contract, as its `verify(bytes proof, uint256[] inputs)` takes it. */
+    /** @description A call to a contract, as its `verify(bytes proof, uint256[] inputs)` takes it. */
     ContractCall: {
       /** @description Points of the proof, uncompressed: hex behind 0x. */
       proof: string;
@@ -844,10 +853,11 @@ export interface components {
       beacon: string | null;
     };
     /**
-     * @description What an accuracy is about. ``sha256``: its content (``zenserve.verifier.datasets``), null where it is private.
+     * @description The dataset of an accuracy. ``sha256``: of its content (``zenserve.verifier.datasets``), null if it is
+     *     private.
      *
      *     ``picked_for``: the commitment of the model that the dataset was picked for, after seeing it;
-     *     ``blinding``: what opens the sum of all ``correct`` to the totals, as the commitment scheme has it.
+     *     ``blinding``: the opening of the sum of all ``correct`` to the totals, in the commitment scheme's form.
      */
     Dataset: {
       /** @description Of its content; null where it is private. */
@@ -1064,8 +1074,9 @@ export interface components {
       created_at: string;
     };
     /**
-     * @description How far one step from the model to the integers is from the one before, on the same samples. Nothing
-     *     of it is proven.
+     * @description The difference between two successive steps from the model to the integers, on the same samples.
+     *
+     *     No part of it is proven.
      */
     Difference: {
       /**
@@ -1091,7 +1102,11 @@ export interface components {
       /** @description Where the two part first; null within tolerance. */
       node: string | null;
     };
-    /** @description What a proof would show and take. Every constraint holds; nothing was made, and nothing was kept. */
+    /**
+     * @description The values that a proof would show, and its cost.
+     *
+     *     Every constraint holds; nothing was made, and nothing was kept.
+     */
     DryRunView: {
       /** @description The model that it would be about. */
       model_id: string;
@@ -1128,7 +1143,7 @@ export interface components {
        */
       queue: "cpu" | "gpu";
     };
-    /** @description How far values are from what they should be. */
+    /** @description The errors of values against the expected values. */
     Errors: {
       /** @description The mean squared error. */
       mse: number;
@@ -1137,7 +1152,7 @@ export interface components {
       /** @description R²; null where all values are one. */
       r2: number | null;
     };
-    /** @description What a verifier of a proof knows from elsewhere: each is null where nothing is. */
+    /** @description The values that a verifier of a proof knows from elsewhere: each is null where none is known. */
     Expected: {
       /** @description The commitment to the model. */
       model?: string | null;
@@ -1253,7 +1268,7 @@ export interface components {
       /** @description Of the upload with the new state. */
       sha256: string;
     };
-    /** @description What a stream is: nothing of it changes once it has begun. */
+    /** @description The definition of a stream: models, rules, start and challenge. It is fixed once the stream begins. */
     Head: {
       /** @description Its models. */
       bank: components["schemas"]["Bank"];
@@ -1272,7 +1287,7 @@ export interface components {
        */
       status?: "ok";
     };
-    /** @description How many values of a tensor lie in each of the bins from `start` on. */
+    /** @description The number of a tensor's values in each bin, from `start` on. */
     Histogram: {
       /** @description Where the first bin begins. */
       start: number;
@@ -1297,7 +1312,7 @@ export interface components {
       /** @description A commitment to the input, in their place. */
       id?: string | null;
     };
-    /** @description Who signs receipts. */
+    /** @description A signer of receipts, named by its public key. */
     IssuerView: {
       /** @description Ed25519 public key, 32 bytes in hex. */
       issuer: string;
@@ -1373,7 +1388,7 @@ export interface components {
         [key: string]: unknown;
       } | null;
     };
-    /** @description Which verification key a proof is for. ``id`` covers the key and what it means (``key_id``). */
+    /** @description The verification key that a proof is for. ``id`` covers the key and its meaning (``key_id``). */
     KeyReference: {
       /** @description SHA-256 in hex. */
       id: string;
@@ -1498,8 +1513,10 @@ export interface components {
       next_cursor: string | null;
     };
     /**
-     * @description What a webhook is told. The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` say which
-     *     message it is, when it was sent, and that it is from here (https://www.standardwebhooks.com).
+     * @description A message to a webhook.
+     *
+     *     The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` give the message's id, the time of
+     *     sending, and the service's signature (https://www.standardwebhooks.com).
      */
     Message: {
       /**
@@ -1532,7 +1549,7 @@ export interface components {
       /** @description Why, in print. */
       missed: string;
     };
-    /** @description What is to change of a model. */
+    /** @description The changes to a model. */
     ModelChange: {
       /** @description Whether proofs of it are made with keys of a ceremony alone. */
       require_ceremony: boolean;
@@ -1774,10 +1791,10 @@ export interface components {
       secret: string;
     };
     /**
-     * @description What opens a committed input or reference, or a private dataset, shard by shard, to who knows it; or a
-     *     committed output, to whoever reads it.
+     * @description The openings of a committed input or reference, or of a private dataset, shard by shard, for those who
+     *     know the values; or of a committed output, for its readers.
      *
-     *     As secret as the values: with it, guesses of them can be checked.
+     *     As secret as the values: with an opening, guesses of the values can be checked.
      */
     OpeningFile: {
       /**
@@ -2088,8 +2105,9 @@ export interface components {
       difference?: components["schemas"]["Difference"] | null;
     };
     /**
-     * @description What quantisation did to the network, on the calibration: accuracies where that came with labels of
-     *     classes.
+     * @description The effects of quantisation on the network, measured on the calibration.
+     *
+     *     Accuracies are given where the calibration came with labels of classes.
      */
     QuantisationReport: {
       /** @description How many samples the calibration has. */
@@ -2241,8 +2259,8 @@ export interface components {
       } | null;
     };
     /**
-     * @description What a proof says. Made by ``words.make_statement``; its hash, a public input of the proof, covers the
-     *     system that proves it, too.
+     * @description The statement that a proof shows to be true. Made by ``words.make_statement``; its hash, a public input
+     *     of the proof, covers the proof system, too.
      */
     Statement: {
       /**
@@ -2312,7 +2330,8 @@ export interface components {
       frames: (components["schemas"]["ProofDocument"] | components["schemas"]["Missed"])[];
     };
     /**
-     * @description Open a stream of frames over a bank of models. The numbers of its course are ``zenserve.verifier.stream.Rules``:
+     * @description Open a stream of frames over a bank of models. The numbers of its course are
+     *     ``zenserve.verifier.stream.Rules``:
      *     the same ones for all frames.
      */
     StreamRequest: {
@@ -2456,7 +2475,7 @@ export interface components {
       /** @description How many of these are proven or missed, of the first ones without a gap. */
       frames_over: number;
     };
-    /** @description What is to change of a tenant; what is left out stays as it is. */
+    /** @description The changes to a tenant. A field that is left out stays as it is. */
     TenantChange: {
       /** @description Jobs that wait or run. */
       max_queued?: number | null;
@@ -2478,7 +2497,7 @@ export interface components {
       /** @description What to call it; no two have one name. */
       name: string;
     };
-    /** @description Whose things are whose, and how much of the service they may have. */
+    /** @description A tenant: the owner of resources, with limits on its use of the service. */
     TenantView: {
       /** @description Names it. */
       id: string;
@@ -2529,7 +2548,7 @@ export interface components {
       /** @description How its values are spread; null for models of older services. */
       histogram?: components["schemas"]["Histogram"] | null;
     };
-    /** @description What a tensor and the weights that make it got. */
+    /** @description The bits of a tensor and of the weights that make it. */
     TunedLayer: {
       /** @description As the network's file has it. */
       name: string;
@@ -2542,7 +2561,7 @@ export interface components {
       /** @description Why not fewer; empty where bits were given. */
       why: string;
     };
-    /** @description Which calibration and bits were chosen, and what they lose on the calibration data. */
+    /** @description The calibration and the bits that were chosen, and their loss on the calibration data. */
     Tuning: {
       /** @description How ranges were taken. */
       method: string;
@@ -2605,7 +2624,7 @@ export interface components {
        */
       expires_at: string;
     };
-    /** @description What the jobs of a tenant took that ended in a range of time, deleted ones too. */
+    /** @description The resource use of a tenant's jobs that ended in a range of time, deleted jobs included. */
     UsageView: {
       /** @description Whose they were. */
       tenant_id: string;
@@ -2675,7 +2694,7 @@ export interface components {
       /** @description The registration's key; else the one that it names counts. */
       registration_key?: components["schemas"]["KeyFile"] | null;
     };
-    /** @description What is running here. */
+    /** @description The versions, the kernels and the backends of the running service. */
     Version: {
       /** @description Of the package, and so of its compiler. */
       version: string;

@@ -1,4 +1,4 @@
-/** What is wrong with a file or a request, under the stable codes of zencodes.py. */
+/** What is wrong with a file or a request, under the stable codes of zenserve/codes.py. */
 
 export class ZenError extends Error {
   override readonly name = "ZenError";

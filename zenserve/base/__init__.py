@@ -1,1 +1,1 @@
-"""What provers and the service need: files of sections, progress, threads and the system's randomness."""
+"""The base of provers and the service: files of sections, progress, threads and the system's randomness."""

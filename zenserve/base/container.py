@@ -33,9 +33,9 @@ _HASH_CHUNK = 1 << 24
 
 
 class Section(NamedTuple):
-    """What a section holds: ``dtype`` in numpy's notation, and the shape of one item.
+    """The type of a section: ``dtype`` in numpy's notation, and the shape of one item.
 
-    An ``optional`` one may be missing from a file, and is empty then.
+    An ``optional`` section may be missing from a file, and is empty then.
     """
 
     dtype: str

@@ -27,7 +27,7 @@ class Sized(Protocol):
 
 
 class About(NamedTuple):
-    """What a secret is kept by that is about a commitment: it is forgotten with that."""
+    """The key of a kept secret about a commitment. The secret is forgotten together with the commitment."""
 
     commitment: bytes
     kind: tuple[Hashable, ...] = ()
@@ -58,19 +58,19 @@ class Kept:
             self._recent.shrink(max(0, self._recent.taken - lacking))
 
     def admits(self, size: int, beside: int) -> bool:
-        """Whether a value of ``size`` bytes can be kept, ``beside`` bytes left free for other work. Others
-        make way for it."""
+        """Return whether a value of ``size`` bytes can be kept while ``beside`` bytes stay free for other
+        work. Other values are dropped to make room for it."""
         if size > min(self._most, self.free() - beside):
             return False
         self.make_room(size + beside)
         return True
 
     def get(self, key: Hashable) -> Any:
-        """What was kept by this key; None where there is nothing."""
+        """Return the value that is kept by this key; None if there is none."""
         return self._recent.get(key)
 
     def commitments(self) -> set[bytes]:
-        """What any of it is about."""
+        """Return the commitments that kept secrets are about."""
         return {key.commitment for key in self._recent if isinstance(key, About)}
 
     def forget(self, commitments: Collection[bytes]) -> None:
@@ -86,7 +86,7 @@ class Kept:
         self._recent.keep(key, value)
 
     def take(self, key: Hashable) -> Any:
-        """What was kept by this key, and is no longer; None where there is nothing."""
+        """Remove the value that is kept by this key and return it; None if there is none."""
         return self._recent.take(key)
 
 
@@ -146,7 +146,7 @@ def free_memory() -> int:
 
 
 def kept_commitments() -> set[bytes]:
-    """What this process keeps secrets about, in its own memory and in cards'."""
+    """Return the commitments that this process keeps secrets about, in its own memory and in cards'."""
     return {commitment for kept in list(_ALL) for commitment in kept.commitments()}
 
 
@@ -176,9 +176,9 @@ def _spare() -> int:
 
 
 def left_of_limits(groups: Path, own: str) -> Iterator[int]:
-    """What is left of the limit of the control group ``own`` (version 2) and of those that it is in. Pages of
-    files count as free, as far as they are not in use: they go when others need the room.
-    """
+    """Yield the bytes left below the limits of the control group ``own`` (version 2) and of the groups that
+    contain it. Pages of files that are not in use count as free: the system drops them when memory is
+    needed."""
     for group in (groups / own, *(groups / own).parents):
         if not group.is_relative_to(groups) or not (group / "memory.max").exists():
             continue

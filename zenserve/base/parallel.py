@@ -67,7 +67,7 @@ def copied(array: FrArray, threads: int) -> FrArray:
 
 
 def equal(a: FrArray, b: FrArray, threads: int) -> bool:
-    """Whether two arrays of one shape are the same."""
+    """Return whether two arrays of one shape are equal."""
     starts = range(0, len(a), CHUNK_ROWS)
     calls = (partial(np.array_equal, a[i : i + CHUNK_ROWS], b[i : i + CHUNK_ROWS]) for i in starts)
     return all(in_turn(calls, threads))

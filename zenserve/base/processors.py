@@ -1,4 +1,4 @@
-"""How many processors there are to use."""
+"""The number of usable processors."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 
 
 def usable_cores() -> int:
-    """Those that this process may use: fewer than the host has, where its affinity says so."""
+    """Return the number of processors this process may use: its affinity may exclude some of the host's."""
     return len(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""How long computations report their progress and are stopped."""
+"""Progress of long computations: the reports, and the way to stop them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _CLOSED: Final[Mapping[str, Function]] = {"exp(x)": Exp(), "sigmoid(x)": SIGMOID
 
 
 def function(text: str) -> Function:
-    """What a formula (``zenserve.circuits.graphs.formula``) says. Raises ``ModelError`` as ``Formula`` does."""
+    """Return the function of a formula (``zenserve.circuits.graphs.formula``). Raises as ``Formula`` does."""
     return _CLOSED[text] if text in _CLOSED else Formula(text)
 
 

@@ -74,7 +74,8 @@ class Interval(NamedTuple):
         return found
 
     def within(self, other: Interval) -> Interval:
-        """What both say. Where rounding leaves nothing between them, the tighter ends change places."""
+        """Return the intersection of both intervals. Where rounding leaves it empty, the tighter ends change
+        places."""
         return Interval(*fused(_both, *self, *other))
 
 
@@ -122,9 +123,8 @@ def _of_cards() -> Namespace:
 
 @contextmanager
 def chosen() -> Iterator[Namespace]:
-    """Where ``ZENSERVE_BACKEND`` has things computed, within its context: raises as
-    ``zenserve.prover.backends``.
-    """
+    """Yield the namespace of arrays on the backend that ``ZENSERVE_BACKEND`` selects, and make its device
+    current within the context. Raises as ``zenserve.prover.backends``."""
     index = backends.chosen().index
     if index is None:
         yield np
@@ -233,8 +233,8 @@ def fused(function: Callable[..., tuple[Array, ...]], *arrays: Any, of: tuple[An
 
 
 def together(main: Callable[[], One], aside: Callable[[], Other], like: Array) -> tuple[One, Other]:
-    """What both make of what is there before: on a card, as the array is, at the same time where a pass is
-    recorded. See ``zenserve.gpu.device.together``."""
+    """Return the results of both functions. If ``like`` is on a card and a pass is recorded, the card runs
+    both at the same time. See ``zenserve.gpu.device.together``."""
     if namespace(like) is np:
         return main(), aside()
     from zenserve.gpu import device

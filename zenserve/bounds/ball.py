@@ -1,4 +1,4 @@
-"""What may be put in an input's place: boxes, balls of a norm, and words for words.
+"""The regions of inputs that may replace an input: boxes, balls of a norm, and synonyms of words.
 
 A region belongs to a batch of samples, [n, *shape], each with its own radius. Candidates, such as several
 radii or several words of one sentence, are samples beside each other.
@@ -31,12 +31,12 @@ class Region(Protocol):
 
     @property
     def independent(self) -> bool:
-        """Whether every entry may be anywhere in its interval, whatever others are."""
+        """True if every entry may be anywhere in its interval, independently of all others."""
         ...
 
     @property
     def width(self) -> int:
-        """How many numbers ``delta`` has."""
+        """The number of entries of ``delta``."""
         ...
 
     def interval(self) -> Interval:
@@ -52,10 +52,11 @@ class Region(Protocol):
         ...
 
     def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> tuple[Interval, Array]:
-        """What functions of the input's ``delta`` can be, and their ``most``, which need not be computed
-        where it is known. In place, first, their ``rest`` takes what rounding sums of so many ``terms`` did;
-        their ``size`` is what all terms come to. ``known``: what they are of is within this interval, too; in
-        place, then, they are constants where both together are narrower than functions that far apart."""
+        """Return the intervals of ``forms``, functions of the input's ``delta``, and their ``most``, which
+        need not be computed where it is known. Before that, their ``rest`` takes, in place, the rounding
+        error of sums of so many ``terms``, and their ``size`` becomes the sum of all terms' absolute values.
+        ``known``: an interval within which their values lie, too. Where the intersection of both intervals
+        has a radius less than their ``rest``, the forms become constants, in place."""
         ...
 
     def bend(
@@ -70,7 +71,8 @@ class Region(Protocol):
         ...
 
     def furthest(self, slopes: Array) -> Array:
-        """Where ``slopes`` [n, *shape] times the input is least, [n, *shape]."""
+        """Return the input of each region at which ``slopes`` [n, *shape] times the input is least, [n,
+        *shape]."""
         ...
 
     def drawn(self, rng: np.random.Generator) -> Array:
@@ -84,7 +86,7 @@ class Region(Protocol):
 
     @property
     def kind(self) -> Hashable:
-        """What else there is to it, and how large it is."""
+        """All other properties of the region, including the sizes of ``arrays``."""
         ...
 
     def part(self, samples: slice) -> Self: ...
@@ -318,8 +320,8 @@ def _bent(
     size: Array,
     *of: Array,
 ) -> tuple[Array, ...]:
-    """What slopes are multiplied by; ends of what they are of, then of what the function makes of it; and
-    ``most``, offset, rest and size of that."""
+    """Return the factors of the slopes; the ends of the function's arguments, then of its values; and
+    ``most``, offset, rest and size of its values."""
     *known, most = of
     xp, ends = namespace(offset), _bounded(terms, width, offset, rest, size, most, *known)
     x = Interval(*ends[1:3])

@@ -1,4 +1,4 @@
-"""Which label stays, how far, and by how much."""
+"""Certificates of labels: the label that a region keeps, up to what radius, and by what margin."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Certified:
 
     @property
     def robust(self) -> NDArray[np.bool_]:
-        """Whether no input of a sample's region has another label, [n]."""
+        """True where it is certain that no input of a sample's region has another label, [n]."""
         return self.least > 0
 
 

@@ -19,7 +19,7 @@ _TINY: Final = 2.0**-1022
 
 
 class Convex(Curve):
-    """What both have; two of a kind are the same."""
+    """The common part of both functions. Two instances of one class are equal."""
 
     of_numbers: ClassVar[bool] = True
 
@@ -65,7 +65,8 @@ class Exp(Convex):
         return Interval(self.value(x.low), self.value(x.high))
 
     def chord(self, x: Interval) -> Array:
-        """Where rounding leaves little of it, the nearest that some tangent has."""
+        """Return the slope of the chord, clipped to the slopes of tangents where rounding leaves little of
+        it."""
         xp, width, (least, most) = namespace(x.low), x.high - x.low, self.known(x)
         chord = xp.where(width > 0, (most - least) / xp.where(width > 0, width, 1.0), least)
         made: Array = xp.minimum(xp.maximum(chord, least), most)

@@ -23,7 +23,7 @@ from zenserve.errors import ModelError
 
 CELLS: Final = 16
 ULPS: Final = 8 * 2.0**-52
-"""How far single operations and numpy's elementary functions are from what they mean, relatively."""
+"""The largest relative error of single operations and of numpy's elementary functions."""
 
 # Below, relative errors say nothing.
 _TINY: Final = 1e-300
@@ -173,7 +173,8 @@ def _logarithm(x: Interval) -> Jet:
 
 
 def _positive(x: Interval) -> Interval:
-    """Where a function is of numbers above zero, the rest is unknown."""
+    """Return the part of ``x`` above zero, for functions of positive numbers, whose values elsewhere are
+    unknown."""
     xp = namespace(x.low)
     return Interval(xp.where(x.low > 0, x.low, 0.0), x.high)
 
@@ -421,7 +422,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Formula(Curve):
-    """What a formula (``zenserve.circuits.graphs.formula``) says."""
+    """The function of a formula (``zenserve.circuits.graphs.formula``)."""
 
     # Where a warp has eight rows, cells would take four times as long.
     of_numbers: ClassVar[bool] = False
@@ -515,7 +516,7 @@ class _Cells(NamedTuple):
         )
 
     def _margin(self, side: int) -> Array:
-        """How far the function may lie above (1) or below (-1) the chords of its cells."""
+        """Return the largest distance of the function above (1) or below (-1) the chords of its cells."""
         xp, width = namespace(self.points), abs(self.points[1:] - self.points[:-1])
         curvature, slope, value = self.over.curvature, self.over.slope, self.over.value
         with np.errstate(all="ignore"):

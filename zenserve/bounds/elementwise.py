@@ -61,7 +61,7 @@ class Function(Protocol):
     def band(self, x: Interval) -> Band: ...
 
     def straight(self, x: Interval) -> Mask:
-        """Whether the lines of a narrower interval would be no tighter, booleans [n, *shape]."""
+        """Return whether the lines of a narrower interval would be no tighter, booleans [n, *shape]."""
         ...
 
     def on(self, xp: Namespace) -> Self: ...
@@ -98,7 +98,8 @@ class Elementwise(Operation):
 
 
 class Between(NamedTuple):
-    """What lies between two lines of what is read, whose entries reach ``magnitude``."""
+    """The result of a function between two lines over its input, whose entries have absolute values up to
+    ``magnitude``."""
 
     lines: Lines
     magnitude: Array
@@ -171,7 +172,8 @@ def _scaled(x: Array, factor: Array) -> tuple[Array]:
 
 
 def reached(most: Array, slope: Array) -> tuple[Array]:
-    """What rounding did to each entry of a slope is in it."""
+    """Return the ``most`` of forms after their slopes were multiplied by ``slope``, including the rounding of
+    each entry of the slopes."""
     return (abs(slope) * most * (1 + 8 * UNIT),)
 
 

@@ -1,4 +1,4 @@
-"""What rules are given: a node of a float network or of one of integers, and what is known around it.
+"""The arguments of rules: a node of a float network or of one of integers, and the facts known around it.
 
 In a network of integers a tensor's values are ``q - zero_point``, those of sums without a type the sums.
 """
@@ -28,7 +28,7 @@ class Given:
 
     @property
     def sums(self) -> str:
-        """What the node's sums are called."""
+        """The name of the node's sums."""
         return f"{self.name}/sums" if self.rescales else self.name
 
 

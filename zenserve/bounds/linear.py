@@ -93,7 +93,8 @@ class Linear(Operation):
 
     @property
     def rounds(self) -> int:
-        """How many terms rounding is to be counted of, since what its rest is known by."""
+        """The number of terms whose rounding is to be counted since the tensors by whose rests its own is
+        known."""
         return self.chain.terms if self.chain else _rounds(self)
 
     def keeps(self) -> bool:
@@ -114,7 +115,7 @@ class Linear(Operation):
 
     @cached_property
     def stays(self) -> bool:
-        """Whether entries are those that are read, in their order."""
+        """True if the entries are those of the input, in their order."""
         (first, *others) = self.maps
         return self.moves and not others and isinstance(first, Moved) and first.same
 
@@ -202,7 +203,7 @@ class Through:
 
     @cached_property
     def scale(self) -> Array:
-        """What the absolute values of all terms add up to, at most but for rounding."""
+        """The largest sum of the absolute values of all terms, up to rounding."""
         operation = self.operation
         size = operation.once(operation.sized, self.sizes)
         return size + operation.bias_sizes if operation.biased else size
@@ -390,7 +391,8 @@ def _quant_add(given: Given, node: QuantAdd) -> list[Operation]:
 
 
 def _moved(given: Given, node: Mover) -> list[Operation]:
-    """Where each entry comes from is what the node does to their places."""
+    """Return the operation of a node that moves values: the node is applied to places to find the source of
+    each entry."""
     sizes = [math.prod(shape) for shape in given.shapes]
     ends = np.cumsum(sizes)
     indices = [

@@ -28,7 +28,8 @@ class Map(Protocol):
     """``terms``: of the longest sum in it, either way. ``whole``: all of its numbers are integers."""
 
     def product(self, channels: int) -> Product | None:
-        """Where all places behind the first axis are taken alike: [out, in], or factors [channels]."""
+        """Return the matrix [out, in], or factors [channels], if the map treats all places behind the first
+        axis alike; else None."""
         ...
 
     @property
@@ -197,19 +198,19 @@ class Kernel:
 
     @cached_property
     def _points(self) -> bool:
-        """Whether each output reads one place of the image, its own."""
+        """True if each output reads one place of the image, its own."""
         sliding = self.sliding
         return {*sliding.kernel, *sliding.stride} == {1} and not any(sliding.padding)
 
     @cached_property
     def _once(self) -> bool:
-        """Whether there is one output, which reads all of the image."""
+        """True if there is one output, which reads all of the image."""
         sliding = self.sliding
         return sliding.kernel == tuple(sliding.image[1:]) and not any(sliding.padding)
 
     @cached_property
     def _taps(self) -> list[tuple[slice, ...]]:
-        """Where each tap of the kernel falls on the padded image."""
+        """The slices of the padded image that each tap of the kernel reads."""
         sliding = self.sliding
         dilation = sliding.dilation or (1,) * len(sliding.kernel)
         return [
@@ -243,7 +244,7 @@ class Moved:
 
     @property
     def permutes(self) -> bool:
-        """Whether no entry is there twice."""
+        """True if no entry of the input appears twice."""
         return len(self._turns) == 1
 
     def apply(self, x: Array) -> Array:
@@ -287,7 +288,7 @@ class Moved:
 
     @cached_property
     def same(self) -> bool:
-        """Whether all entries stay in order."""
+        """True if all entries stay in order."""
         flat = self.places.ravel()
         return len(flat) == math.prod(self.shape) and bool((flat == namespace(flat).arange(len(flat))).all())  # type: ignore[arg-type]
 
@@ -305,7 +306,7 @@ class Moved:
 
     @cached_property
     def _turned(self) -> NDArray[np.int64] | None:
-        """Where entries of the input went, where all went to one place each."""
+        """The place to which each entry of the input went, if each went to exactly one place; else None."""
         if len(self._turns) > 1 or len(self._turns[0][0]) < math.prod(self.shape):
             return None
         ((_, here),) = self._turns

@@ -74,8 +74,8 @@ class _First(NamedTuple):
         return [slope[..., np.newaxis] * own]
 
     def forward(self, read: Sequence[Forms]) -> Forms:
-        """Where another may be larger, half of the entry and, for the other half, from its least to
-        ``most``."""
+        """Return the forms of the maxima. Where another entry may be larger, the form is the sum of half the
+        entry's form and half the interval from ``least`` to ``most``."""
         (x,), xp = read, namespace(self.most)
         slope = xp.take_along_axis(x.slope, self.index[..., np.newaxis, np.newaxis], axis=-2)[..., 0, :]
         offset, rest, size = (

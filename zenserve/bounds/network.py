@@ -33,7 +33,7 @@ class Forms(NamedTuple):
 
 
 class Relaxed(Protocol):
-    """What an operation makes, between linear functions of what it reads, for a batch of intervals."""
+    """An operation bounded by linear functions of its inputs, for a batch of intervals."""
 
     def back(self, lines: Array, added: Sums) -> list[Array]:
         """Of what is bounded from below by ``lines`` [n, s, *shape] times what is made: the lines of what is
@@ -67,7 +67,7 @@ class Operation:
         raise NotImplementedError
 
     def image(self, *read: Interval) -> Interval:
-        """What it makes of any values within the intervals."""
+        """Return bounds of the operation's result for any values within the intervals."""
         raise NotImplementedError
 
     def relaxed(self, *read: Interval) -> Relaxed:
@@ -79,12 +79,12 @@ class Operation:
         return self.relaxed(*(Interval(each, each) for each in read))
 
     def curved(self, *read: Interval) -> Sequence[Mask | None]:
-        """Where tighter intervals of what it reads would make tighter lines: of each input booleans
-        [n, *input shape], or None for nowhere."""
+        """Return the places at which tighter intervals of the inputs would make tighter lines: booleans [n,
+        *input shape] for each input, or None for nowhere."""
         return [None] * len(read)
 
     def keeps(self) -> bool:
-        """Whether entries of what it makes are as independent as those of what it reads."""
+        """Return whether entries of the result are as independent as those of the inputs."""
         return False
 
     def on(self, xp: Namespace) -> Self:
@@ -93,7 +93,7 @@ class Operation:
 
     @property
     def moves(self) -> bool:
-        """Whether each entry is one of those that are read, or zero."""
+        """True if each entry is one of the inputs' entries, or zero."""
         return False
 
     @property

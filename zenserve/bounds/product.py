@@ -159,7 +159,8 @@ class _Around:
 
 
 def _signed(factor: float, lines: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """What is not negative of lines, what is, and what is added for both."""
+    """Return the non-negative and the negative part of the scaled lines, and the constant that is added for
+    both."""
     xp, scaled = namespace(lines), lines * factor
     above, below = xp.maximum(scaled, 0.0), xp.minimum(scaled, 0.0)
     return above, below, -(above * low + below * high)

@@ -99,7 +99,8 @@ class Bounds:
         return namespace(lines).maximum(by_intervals, self._back(lines, output)[0])  # type: ignore[no-any-return]
 
     def slopes(self, lines: Array) -> Array:
-        """What ``lines`` [n, s, outputs] become at the input, [n, s, *input shape]. Of methods with lines."""
+        """Return the lines at the input, [n, s, *input shape], that result from ``lines`` [n, s, outputs] at
+        the output. For methods with lines."""
         output = self.network.output
         return self._back(lines.reshape(*lines.shape[:2], *self.network.shapes[output]), output)[1]
 
@@ -224,7 +225,8 @@ class Bounds:
         self._forms[name], self._rests[name] = made, made.rest
 
     def _alone(self, operation: Linear) -> Function | None:
-        """That of numbers which alone reads a sum, where there are forms of what it makes."""
+        """Return the function of numbers alone that is the only reader of a sum, if there are forms of its
+        result; else None."""
         readers = [each for each in self.network.operations if operation.name in each.inputs]
         if operation is self._neck or operation.name == self.network.output or len(readers) > 1:
             return None

@@ -39,8 +39,8 @@ class There:
         return held[index]
 
     def records(self, method: Method) -> bool:
-        """Whether nothing on the way asks the host: integers whether they are exact, ``crown`` which lines it
-        needs."""
+        """Return whether a pass can be recorded, which requires that it asks nothing of the host. Integers
+        ask whether they are exact, ``crown`` asks which lines it needs."""
         return method != "crown" and not any(each.whole for each in self.network.operations)
 
     def least(self, region: Region, lines: Array, method: Method) -> Array:
@@ -75,7 +75,8 @@ _THERE: Final = WeakKeyDictionary[Network, dict[int | None, There]]()
 
 
 class _Recorded:
-    """What it reads and makes stays where it is. What was ``_sent`` there is not sent again."""
+    """A recorded pass, whose inputs and results keep their places on the card. An array that equals the last
+    one ``_sent`` to its place is not sent again."""
 
     def __init__(self, made: Callable[[Region, Array], Array], region: Region, lines: Array) -> None:
         from zenserve.gpu import device
@@ -101,5 +102,6 @@ class _Recorded:
 
 
 def _once(array: Array) -> Array:
-    """What was broadcast along the first axis, as one sentence is to all of its words: the first."""
+    """Return the first entry of an array that was broadcast along the first axis, as a sentence is to all of
+    its words; any other array as it is."""
     return array[:1] if array.ndim and array.strides[0] == 0 else array

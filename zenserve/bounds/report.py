@@ -1,6 +1,7 @@
-"""How robust a network is on samples: what is certified, what an attack finds, which entries matter.
+"""A report on the robustness of a network on samples: the certified share, the result of an attack, and the
+entries that matter.
 
-In a network of integers radii are whole input steps; ``eps`` is what they stand for.
+In a network of integers radii are whole input steps; ``eps`` is the same radius in real units.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Report:
         }
 
     def sentences(self) -> list[str]:
-        """What was found, in words."""
+        """Return the results in words."""
         of = "the network of integers" if self.integers else "the float network"
         within = f"{self.eps:.4g} in ℓ_{_SAID[self.norm]}" + (
             f" ({self.steps} input steps)" if self.steps else ""

@@ -35,10 +35,11 @@ _STEEP: Final = 0.7
 _LITTLE: Final = 1e-3
 
 _NEAR: Final = 0.02
-"""What is said of pieces of a curve counts by how near they are and how short, down to this."""
+"""The least distance in the weight of a piece of a curve, which falls with the piece's distance and
+length."""
 
 _AWAY: Final = 0.1
-"""How far a guess may be wrong, in parts of how far it is from what is known."""
+"""The assumed error of a guess, as a share of its distance from the known radii."""
 
 _MORE: Final = 3
 """So many rounds more than by halving there may be."""

@@ -128,7 +128,8 @@ class Shares:
         return Interval(xp.clip(low, 0.0, self.most), xp.clip(high, 0.0, self.most))
 
     def lines(self, x: Interval) -> Lines:
-        """Where the end of the type may cut shares off, nothing but the constant above is used."""
+        """Return the lines below and above the shares. Where the upper end of the type may cut shares off,
+        the line below is constant."""
         xp = namespace(x.low)
         slope = xp.full_like(x.low, self.ratio)
         cut = self.ratio * x.high + self.slack > self.most

@@ -248,9 +248,9 @@ def _address(base_url: str) -> httpx.URL:
 
 
 def _shown(api_key: str | None) -> dict[str, Any]:
-    """What the service knows the caller by, as options of httpx's clients.
+    """Return the options of httpx's clients that identify the caller to the service.
 
-    Raises ``ClientError`` for what cannot be a key: sent as it is, it would turn up in an error.
+    Raises ``ClientError`` for text that cannot be a key: httpx would quote it in an error.
     """
     key = api_key or os.environ.get(_KEY_VARIABLE)
     if not key:

@@ -1,4 +1,4 @@
-"""How endpoints ask: with patience, page by page, and until a job is over."""
+"""The requests of endpoints: retries, pages, and waiting for the end of a job."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def new_key() -> str:
 
 
 class Calls:
-    """What all endpoints build on."""
+    """The base of all groups of endpoints."""
 
     _retry_seconds: float
 
@@ -216,7 +216,7 @@ class Calls:
 def _listen(
     job: JobKind, request: Request, deadline: float
 ) -> Generator[Effect | Item[JobKind], Any, tuple[bool, JobKind]]:
-    """What one connection tells: whether to listen again, and the job as it was last seen."""
+    """Read the events of one connection. Return whether to listen again, and the job's latest state."""
     try:
         is_stream: bool = yield listen(request, job.revision)
         while is_stream and time.monotonic() < deadline:

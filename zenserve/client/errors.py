@@ -1,4 +1,4 @@
-"""What can go wrong.
+"""The errors of the client.
 
 ClientError
 ├── UnreachableError    no service answers at the address

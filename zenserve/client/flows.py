@@ -1,7 +1,7 @@
-"""What an endpoint does, written once and driven by either client.
+"""The flows of endpoints, each written once and driven by either client.
 
-A flow is a generator: it yields what it needs done and is sent what came of it. It never touches the network
-itself, so the same flow serves ``Client``, which blocks, and ``AsyncClient``, which awaits.
+A flow is a generator: it yields the effects that it needs and is sent their results. It never touches the
+network itself, so the same flow serves ``Client``, which blocks, and ``AsyncClient``, which awaits.
 """
 
 from __future__ import annotations

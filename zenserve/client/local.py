@@ -1,7 +1,7 @@
-"""Where ``zenserve serve`` leaves its token for other programs of the same user.
+"""The place where ``zenserve serve`` leaves its token for other programs of the same user.
 
-The token itself is a file of the service's, for its owner alone. Here is a link to it, named by the port that
-the service listens on, where it stays as long as the service runs.
+The token itself is a file of the service's, for its owner alone. This folder has a link to that file, named
+by the port that the service listens on, as long as the service runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _THIS_HOST = ("127.0.0.1", "::1", "localhost")
 
 
 def link(port: int) -> Path:
-    """Where the link to the token of a service at this port is, or would be."""
+    """Return the path of the link to the token of a service at this port, which need not exist."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state, "zenserve", f"{port}.token")
 

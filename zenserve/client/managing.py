@@ -25,11 +25,11 @@ from zenserve.client.resources import (
 
 
 class Managing(Calls):
-    """Who may do what, who is told, and what was done."""
+    """Endpoints for keys, tenants, webhooks, usage and the audit log."""
 
     @endpoint
     def whoami(self) -> Flow[Principal]:
-        """Whose key this client shows, and what it may do."""
+        """The owner and the scopes of the key that this client uses."""
         return self._read(Principal, get("whoami"))
 
     @endpoint
@@ -66,7 +66,7 @@ class Managing(Calls):
 
     @listing
     def webhook_deliveries(self, webhook_id: str) -> Stream[Delivery]:
-        """What was sent or is to be sent, the newest first."""
+        """The messages that were or will be sent to the webhook, the newest first."""
         return self._pages(Delivery, "webhooks", webhook_id, "deliveries")
 
     @endpoint
@@ -154,12 +154,11 @@ class Managing(Calls):
 
     @listing
     def usage(self, *, since: datetime | None = None, until: datetime | None = None) -> Stream[Usage]:
-        """What each tenant's jobs took that ended in this time, the last 30 days unless given: one's own;
-        with the scope ``admin``, all.
-        """
+        """The resources used by each tenant's jobs that ended in this range, by default the last 30 days:
+        one's own; with the scope ``admin``, all."""
         return self._pages(Usage, "usage", since=since, until=until)
 
     @listing
     def audit(self) -> Stream[AuditEntry]:
-        """Who did what, the newest first: of the tenant; with the scope ``admin``, of all."""
+        """The audit log, the newest entry first: of the tenant; with the scope ``admin``, of all."""
         return self._pages(AuditEntry, "audit")

@@ -50,7 +50,7 @@ LARGE_FILE_BYTES: Final = 8 << 20
 
 
 class Proving(Calls):
-    """What is registered, committed to and proven."""
+    """Endpoints for models, commitments, datasets and proofs."""
 
     @endpoint
     def create_model(
@@ -154,7 +154,7 @@ class Proving(Calls):
 
     @endpoint
     def get_receipt(self, model_id: str) -> Flow[dict[str, Any]]:
-        """What the service signed about the registration."""
+        """The service's signed receipt for the registration."""
         return self._json(get("models", model_id, "receipt"))
 
     @endpoint
@@ -164,13 +164,13 @@ class Proving(Calls):
 
     @endpoint
     def get_architecture(self, model_id: str) -> Flow[bytes]:
-        """What the model's circuits are compiled from: the network, committed weights and biases blanked."""
+        """The network that the model's circuits are compiled from, committed weights and biases blanked."""
         response = yield from self._good(get("models", model_id, "architecture"))
         return response.content
 
     @endpoint
     def get_report(self, model_id: str) -> Flow[bytes]:
-        """What quantisation did, with plots: one page of HTML."""
+        """The report on the quantisation, with plots: one page of HTML."""
         response = yield from self._good(get("models", model_id, "report"))
         return response.content
 
@@ -234,7 +234,7 @@ class Proving(Calls):
 
     @endpoint
     def get_commitment_opening(self, commitment_id: str) -> Flow[dict[str, Any]]:
-        """What opens the commitment to those who know the values. As secret as they are."""
+        """The opening of the commitment, for those who know the values. As secret as the values."""
         return self._json(get("commitments", commitment_id, "opening"))
 
     @endpoint
@@ -309,7 +309,7 @@ class Proving(Calls):
 
     @endpoint
     def get_dataset_opening(self, dataset_id: str) -> Flow[dict[str, Any]]:
-        """What opens the shards' commitments to those who hold the dataset. As secret as it is."""
+        """The openings of the shards' commitments, for holders of the dataset. As secret as the dataset."""
         return self._json(get("datasets", dataset_id, "opening"))
 
     @endpoint
@@ -410,8 +410,10 @@ class Proving(Calls):
 
     @endpoint
     def dry_run(self, model_id: str, values: Any = None, **fields: Unpack[ProofFields]) -> Flow[DryRun]:
-        """What a proof would show and take, and whether it could be made: ``create_proof`` without making
-        anything. The network is executed and the witness held against every constraint.
+        """Tell what a proof would show and cost, and whether it could be made: ``create_proof`` without
+        making anything.
+
+        The service executes the network and checks the witness against every constraint.
         """
         body = {"model_id": model_id, "input": values, **fields}
         return self._read(DryRun, post("proofs", body=body, prefer="dry-run", repeatable=True))
@@ -462,7 +464,7 @@ class Proving(Calls):
 
     @endpoint
     def get_calldata(self, proof_id: str) -> Flow[list[ContractCall]]:
-        """What is sent to the contract of the proof's key: one call for each shard."""
+        """The calls to the contract of the proof's key: one for each shard."""
         answer = yield from self._json(get("proofs", proof_id, "calldata"))
         return [read(ContractCall, call) for call in answer["calls"]]
 
@@ -493,7 +495,7 @@ class Proving(Calls):
 
     @endpoint
     def is_ready(self) -> Flow[bool]:
-        """Whether the service answers and can do its work. It is asked once."""
+        """Return whether the service answers and can do its work. One request, without retries."""
         try:
             response = yield Request("GET", "/readyz")
         except UnreachableError:

@@ -48,9 +48,11 @@ TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """How a job is doing. ``percent`` is of the present ``stage``; ``overall_percent`` and ``eta_seconds`` of
-    all of it, ``eta_setup_seconds`` of keys that are to be made first, None while nobody can say; ``timings``
-    are seconds per stage.
+    """The state and progress of a job.
+
+    ``percent`` is of the present ``stage``; ``overall_percent`` and ``eta_seconds`` are of the whole job,
+    ``eta_setup_seconds`` of keys that must be made first, None while they are unknown; ``timings`` are
+    seconds per stage.
     """
 
     id: str
@@ -255,7 +257,7 @@ class InputFields(TypedDict, total=False):
 
 
 class ProofFields(TypedDict, total=False):
-    """What a request for a proof may say, beside the model and the input (``Client.create_proof``)."""
+    """The fields of a request for a proof, beside the model and the input (``Client.create_proof``)."""
 
     scheme: Scheme
     system: str | None
@@ -283,9 +285,8 @@ class ProofFields(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class DryRun:
-    """What a proof would show and take; its constraints hold. ``verification_key_id`` is None where setup is
-    due.
-    """
+    """The result of a dry run: what a proof would show and cost; its constraints hold.
+    ``verification_key_id`` is None if setup must be made first."""
 
     model_id: str
     scheme: Scheme
@@ -331,10 +332,10 @@ class Verification:
 
 @dataclass(frozen=True, kw_only=True)
 class ContractCall:
-    """What is sent to a contract: ``proof`` and ``calldata`` in hex behind 0x, ``inputs`` in decimal.
+    """A call to a contract: ``proof`` and ``calldata`` in hex after 0x, ``inputs`` in decimal.
 
     With web3.py: ``contract.functions.verify(call.proof, [int(text) for text in call.inputs]).call()``.
-    ``gas``: about what a transaction takes, all in all.
+    ``gas``: the approximate cost of a transaction, in all.
     """
 
     proof: str
@@ -354,7 +355,7 @@ class Issuer:
 
 @dataclass(frozen=True, kw_only=True)
 class Principal:
-    """Who asks: ``actor`` is the id of the key, or ``local``."""
+    """The caller: ``actor`` is the id of the key, or ``local``."""
 
     tenant_id: str
     actor: str
@@ -363,8 +364,10 @@ class Principal:
 
 @dataclass(frozen=True, kw_only=True)
 class Tenant:
-    """Whose things are whose, and how much of the service they may have. None: the service's own limit.
-    Suspended, its keys are refused; deleted, it goes when all that it has is gone.
+    """An owner of resources, with its limits on the use of the service. None: the service's own limit.
+
+    While a tenant is suspended, its keys are refused. A deleted tenant is removed once all its resources are
+    gone.
     """
 
     id: str
@@ -378,7 +381,7 @@ class Tenant:
 
 
 class TenantChange(TypedDict, total=False):
-    """What is to change of a tenant. None: no limit of its own."""
+    """The fields of a tenant to change. None: no limit of its own."""
 
     name: str
     max_queued: int | None
@@ -446,9 +449,8 @@ class Delivery:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What the jobs of a tenant took that ended in a range of time: ``seconds`` of workers, ``rows`` that
-    were proven, ``bytes`` that were stored. ``name`` is None where the tenant is gone.
-    """
+    """The resources used by a tenant's jobs that ended in a range of time: ``seconds`` of workers, proven
+    ``rows``, and stored ``bytes``. ``name`` is None if the tenant is gone."""
 
     tenant_id: str
     name: str | None
@@ -460,7 +462,7 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditEntry:
-    """Who did what, and to what."""
+    """An entry of the audit log: an actor, an action and its target."""
 
     id: int
     at: datetime

@@ -18,7 +18,7 @@ _PAUSE_SECONDS: Final = 0.5
 
 
 class Streaming(Calls):
-    """What is seen frame after frame."""
+    """Endpoints for streams and their frames."""
 
     @endpoint
     def create_stream(

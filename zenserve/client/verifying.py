@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Verifying(Calls):
-    """Whether proofs are valid: the service's word, or your own."""
+    """Endpoints for verification, by the service or on this machine."""
 
     @endpoint
     def get_verification_key(self, key_id: str) -> Flow[dict[str, Any]]:
@@ -25,8 +25,8 @@ class Verifying(Calls):
 
     @endpoint
     def get_architecture_of_key(self, key_id: str) -> Flow[bytes]:
-        """What the key's circuit is compiled from, committed weights and biases blanked: ``zenserve audit``
-        takes it. No account is needed."""
+        """The network that the key's circuit is compiled from, committed weights and biases blanked, for
+        ``zenserve audit``. No account is needed."""
         response = yield from self._good(get("verification-keys", key_id, "architecture"))
         return response.content
 
@@ -38,8 +38,8 @@ class Verifying(Calls):
 
     @endpoint
     def get_circuit_of_key(self, key_id: str) -> Flow[bytes]:
-        """What proofs are judged by under a key without a setup: its circuit's file, which `zenserve-verify`
-        takes as ``--circuit``. No account is needed."""
+        """The file of the circuit of a key without a setup, by which its proofs are judged: for
+        `zenserve-verify`'s ``--circuit``. No account is needed."""
         response = yield from self._good(get("verification-keys", key_id, "circuit"))
         return response.content
 

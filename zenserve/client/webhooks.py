@@ -29,7 +29,7 @@ _MOST_DIGITS = 12
 
 @dataclass(frozen=True)
 class WebhookEvent:
-    """What happened. ``data`` says what became of the job; what it made is fetched with a key."""
+    """An event of a job. ``data`` tells the job's outcome; fetch its result with an API key."""
 
     id: str
     type: str

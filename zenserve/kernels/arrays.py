@@ -1,4 +1,4 @@
-"""What every kernel asks of its arrays, checked once here so that the extension can trust it."""
+"""Checks of kernels' arrays, made here once so that the extension can trust them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CheckedCsr(NamedTuple):
     width: int
 
     def within(self, variables: int) -> CsrArrays:
-        """What the extension takes; ``ValueError`` where a column is out of range."""
+        """Return the arrays for the extension. Raises ``ValueError`` if a column is out of range."""
         if self.width > variables:
             raise ValueError("a column or a coefficient is out of range")
         return self[:4]

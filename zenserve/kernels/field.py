@@ -78,7 +78,7 @@ class PrimeField(Field):
         self.modulus = int.from_bytes(modulus.tobytes(), "little")
 
     def is_canonical(self, a: WordArray) -> NDArray[np.bool_]:
-        """Which elements of ``a``, uint64[..., words], are integers below the modulus."""
+        """Return for each element of ``a``, uint64[..., words], whether it is below the modulus."""
         below = np.zeros(a.shape[:-1], dtype=np.bool_)
         equal = ~below
         for word in reversed(range(self.words)):

@@ -55,14 +55,14 @@ class Kernels:
         return FractionTree(self._extension, numerators, denominators, threads)
 
     def scratch_bytes(self, log_size: int, threads: int) -> int:
-        """What a transform or a quotient of a domain takes at most, beside its arrays and the twiddles."""
+        """Return the most bytes of a domain's transform or quotient, beside its arrays and the twiddles."""
         return int(self._extension.Domain.scratch_bytes(log_size, threads))
 
     def pairing_product_is_one(self, p: WordArray, q: WordArray) -> bool:
-        """Whether the product of the pairings e(p[i], q[i]) is one.
+        """Return whether the product of the pairings e(p[i], q[i]) is one.
 
         ``p`` is uint64[n, 2, 6], ``q`` uint64[n, 2, 2, 6], points of the subgroups, which is not checked. A
-        pair with infinity on either side contributes one. ``ValueError`` for other shapes.
+        pair with infinity on either side contributes one. Raises ``ValueError`` for other shapes.
         """
         p, q = as_vector(p, self.g1.shape, "p"), as_vector(q, self.g2.shape, "q")
         if len(p) != len(q):

@@ -107,7 +107,7 @@ def certify_accuracy(
 
 
 class _Given(NamedTuple):
-    """What is to be proven about, as callers hand it in."""
+    """The model and samples of a proof, as the caller passes them."""
 
     network: Any
     samples: Any
@@ -119,7 +119,7 @@ class _Given(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What is to be proven. ``eps``, ``norm``: of the measure ``certified``."""
+    """The claim to be proven. ``eps``, ``norm``: of the measure ``certified``."""
 
     measure: Measure
     top: int

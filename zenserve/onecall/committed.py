@@ -19,7 +19,7 @@ from zenserve.relations.integers import IntArray
 from zenserve.verifier.documents import OpeningFile, OpeningPart, checked, named
 
 _PROOFS: Final[defaultdict[str, Iterator[int]]] = defaultdict(lambda: count(1))
-"""How many proofs opened a commitment, the one that made it the first. Copies of an output share a count."""
+"""The number of proofs that opened each commitment, its own included. Copies of an output share it."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,16 @@ class Committed:
 
     output: CommittedOutput
     vector: IntArray = field(repr=False)
-    """What the commitment is to: the type's digest, and the integers."""
+    """The values that the commitment is to: the type's digest, and the integers."""
     opening: Opening = field(repr=False)
     basis: CommitmentKey = field(repr=False)
     system: ProofSystem = field(repr=False)
 
     def spend(self) -> Opening:
-        """What one more proof opens. Raises ``StatementError`` (``statement.openings``) where it would be one
-        too many: their columns together tell the values.
+        """Return the opening for one more proof.
+
+        Raises ``StatementError`` (``statement.openings``) if it would be one proof too many, as the columns
+        of all proofs together would then reveal the values.
         """
         if isinstance(self.basis, Renewable) and next(_PROOFS[self.commitment]) >= self.basis.openings:
             reason = f"{self.basis.openings} proofs opened the commitment, which is the most: commit anew"
@@ -63,7 +65,7 @@ class Committed:
 
     @property
     def opened(self) -> OpeningFile:
-        """What shows anyone what the commitment is to."""
+        """The file that shows anyone the values that the commitment is to."""
         revealed = self.basis.reveal(self.opening, fr.from_int64(self.vector)).to_json()
         part = {
             "commitment": self.commitment,

@@ -58,7 +58,7 @@ class Loaded(NamedTuple):
     texts: Encoder | None = None
 
     def encoded(self, rows: Any, field: str) -> Any:
-        """What the network reads of rows of its table; all else as it is."""
+        """Return the network's input for rows of its table or for texts; anything else unchanged."""
         if self.texts is not None and texts_in(rows):
             return self.texts(rows)
         if self.schema is None or rows is None or not self.schema.columns:
@@ -99,9 +99,9 @@ class Loaded(NamedTuple):
     def differences(
         self, samples: Mapping[str, FloatArray], *, own: bool, accept: bool
     ) -> tuple[Difference, ...]:
-        """How far the network that was read is from the model in memory and from what other programs make of
-        its file, on ``samples`` (``gaps.chosen``). ``own``: whether the first is to be proven. Raises
-        ``ModelError`` (``model.differs``) unless ``accept``."""
+        """Return the differences of the network that was read from the model in memory, and from other
+        programs' results for its file, on ``samples`` (``gaps.chosen``). ``own``: whether the first sample is
+        the one to be proven. Raises ``ModelError`` (``model.differs``) unless ``accept``."""
         differences = compare_source(self.file, self.sizes, self.exported, samples, own=own)
         if not accept:
             require_near(differences)
@@ -224,7 +224,7 @@ def inputs(graph: Graph, x: Any) -> dict[str, FloatArray]:
 
 
 def samples(graph: Graph, calibration: Any) -> dict[str, FloatArray]:
-    """Those of each input by its name, float64[n, *shape]; as ``inputs``."""
+    """Return the samples of each input by its name, float64[n, *shape]; as ``inputs``."""
     given = by_name(_named(calibration, graph.entries), graph.entries, field="calibration")
     return {name: _fitted(given[name], shape, 1, "calibration") for name, shape in graph.entries.items()}
 

@@ -68,14 +68,13 @@ class Proof(Keyed):
 
     @property
     def statement(self) -> Statement:
-        """What is proven: ``claim`` in words, ``values`` as integers."""
+        """The statement that is proven: ``claim`` in words, ``values`` as integers."""
         return self.document.statement
 
     @property
     def shown(self) -> dict[str, float | NDArray[Any]]:
-        """What the proof shows by name: a label, a list of labels, outputs or the input in their shape, real
-        numbers where the key says their scale, and the counts of an accuracy.
-        """
+        """The values that the proof shows, by name: a label, a list of labels, outputs or the input in their
+        shape, real numbers if the key gives their scale, and the counts of an accuracy."""
         values: Mapping[str, Any] = self.statement.values
         groups = checked(Description, self.key.circuit).public_inputs
         reals = {group.name: _real(group, values[group.name]) for group in groups if group.name in values}
@@ -83,8 +82,11 @@ class Proof(Keyed):
 
     @property
     def answer(self) -> dict[str, Any]:
-        """What ``shown`` has, with labels as the model's table calls them, and a row that is shown by its
-        columns: by what each is (``label``, ``values``, ``input``), and of several alike by their names."""
+        """The values of ``shown``, with labels by their names in the model's table, and a row that is shown
+        by its columns.
+
+        Keys are kinds (``label``, ``values``, ``input``), or names if there are several values of a kind.
+        """
         groups = {group.name: group for group in checked(Description, self.key.circuit).public_inputs}
         kinds = Counter(group.kind for name, group in groups.items() if name in self.shown)
         return {

@@ -183,7 +183,7 @@ def prove(
 def calibrated(
     graph: Graph, own: Mapping[str, FloatArray], calibration: Any, schema: TableSchema | None = None
 ) -> dict[str, FloatArray]:
-    """What is calibrated with: ``calibration``, or where there is none what an input tells of itself."""
+    """Return the calibration samples: ``calibration``, or without it samples derived from the input."""
     if calibration is None and schema is not None and schema.columns:
         return {name: networks.varied_rows(schema, row) for name, row in own.items()}
     if calibration is None:
@@ -193,7 +193,7 @@ def calibrated(
 
 @dataclass
 class Party:
-    """Whoever proves, with a folder for keys and the openings of what was committed to."""
+    """The prover, with a folder for keys and the openings of commitments."""
 
     system: ProofSystem
     folder: Path
@@ -251,7 +251,7 @@ class Party:
         return proving.setup(self.system, circuit, basis, file, THREADS, self.progress)
 
     def state(self, circuit: Circuit, key: KeyFile, values: Values, **more: Any) -> Statement:
-        """What is said now, of what was committed to but datasets, which ``more`` describes."""
+        """Return the statement, made now, with the commitments. ``more`` describes those to datasets."""
         outside = [name for name in circuit.commitments if name not in ("dataset", "correct")]
         return make_statement(
             key,

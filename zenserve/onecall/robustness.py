@@ -1,4 +1,4 @@
-"""How near an input keeps its label, in one call (docs/robustness.md)."""
+"""The robustness of labels near inputs, in one call (docs/robustness.md)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def robustness(
     calibration: Any = None,
     bits: int | None = 8,
 ) -> Report:
-    """Which of the samples ``x`` [n, …] are certain to keep their label within ``eps``.
+    """Report which of the samples ``x`` [n, …] are certain to keep their label within ``eps``.
 
-    ``network``: as ``prove`` takes it. ``labels``: int[n], else those that the network gives. ``within``:
-    what inputs can be at all, as pixels from 0 to 1. ``where``: booleans of the input's shape, the entries
-    that may change, else all. ``calibration``: typical inputs [n, …]; with them the
-    answer is of the integers that proofs speak of, of so many ``bits``, else of floats. Raises
-    ``ModelError``, ``TensorError`` and ``RequestError``.
+    ``network``: as ``prove`` takes it. ``labels``: int[n], by default those that the network gives.
+    ``within``: the range of inputs, such as 0 to 1 for pixels. ``where``: booleans of the input's shape, the
+    entries that may change, by default all. ``calibration``: typical inputs [n, …]; if given, the report is
+    about the integers that proofs are about, of ``bits`` bits, else about floats. Raises ``ModelError``,
+    ``TensorError`` and ``RequestError``.
     """
     graph = networks.load(network, networks.array(x)[:1]).graph
     (samples,) = networks.samples(graph, x).values()

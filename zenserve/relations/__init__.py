@@ -1,5 +1,6 @@
-"""What must hold between the integers of a network, with proven bounds. It knows no proof system.
+"""The relations between the integers of a network, with proven bounds. No proof system is assumed.
 
-``relation``: tensors and the relations between them; ``bounds``: how far integers reach, what proves it, and
-what room a field has; ``functions``: what lookups look up; ``planes``: windows that slide; ``integers``.
+``relation``: tensors and the relations between them; ``bounds``: the bounds of integers, their proofs, and
+the capacity of a field; ``functions``: the functions that lookups prove; ``planes``: sliding windows;
+``integers``.
 """

@@ -1,7 +1,7 @@
-"""What a value's bounds are, and what proves them.
+"""The bounds of values, and the proofs of bounds.
 
 An equation of integers is one of the field only while both sides stay small, and a packed sum decodes only if
-each slot does: so every tensor says how far its integers reach, and whose task it is to prove that.
+each slot does: so every tensor carries the bounds of its integers, and names what proves them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Capacity:
-    """How many integers an element of the field of ``modulus`` elements has room for."""
+    """The capacity of a field element for packed integers; the field has ``modulus`` elements."""
 
     modulus: int
 
@@ -64,7 +64,7 @@ class Capacity:
         return self.modulus.bit_length() - 1
 
     def slots(self, width: int) -> int:
-        """How many slots of ``width`` bits fit."""
+        """Return the number of slots of ``width`` bits that fit."""
         return self.bits // width
 
 

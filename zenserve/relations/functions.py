@@ -81,14 +81,15 @@ class Tabulation:
 
 
 class Rule(Protocol):
-    """How a prover finds what nothing determines."""
+    """The rule by which a prover chooses values that no relation determines."""
 
     def choose(self, *values: IntArray) -> IntArray:
         """Of values, int64[n] each, what is chosen for each entry, int64[n]."""
 
 
 def slack_factor(overflow_digits: int) -> int:
-    """What makes the clamp's slack an integer: the least common multiple of all counts of overflow."""
+    """Return the factor that makes the clamp's slack an integer: the least common multiple of all counts of
+    overflow."""
     return math.lcm(*range(1, overflow_digits + 2))
 
 

@@ -33,7 +33,7 @@ _UNROLLED = 1 << 23
 
 
 def reach(kernel: Sizes, dilation: Sizes) -> Sizes:
-    """How far a kernel reaches along each axis."""
+    """Return the extent of a kernel along each axis, dilation included."""
     return tuple(
         step * (size - 1) + 1 for size, step in zip(kernel, dilation or (1,) * len(kernel), strict=True)
     )
@@ -42,7 +42,8 @@ def reach(kernel: Sizes, dilation: Sizes) -> Sizes:
 def windows(
     plane: Sequence[int], kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes = ()
 ) -> Sizes | None:
-    """How many windows fit along each axis, None if there are none or the sizes make no sense."""
+    """Return the number of windows that fit along each axis; None if there are none or the sizes are
+    invalid."""
     rank, sizes = len(plane), (*kernel, *stride, *dilation)
     if (
         not 1 <= rank <= MOST_AXES
@@ -125,13 +126,14 @@ def _convolved(
 
 @cache
 def _blas() -> ThreadpoolController:
-    """What makes numpy's matrix products, and for how many threads. They spin for a while after each product,
-    which takes the processors from whatever comes next."""
+    """Return the controller of the threads that compute numpy's matrix products. The threads spin for a while
+    after each product, which takes the processors from the next task."""
     return ThreadpoolController().select(user_api="blas")
 
 
 class Windows(NamedTuple):
-    """What meets what as a kernel slides: for each output position, in row-major order, pairs of indices.
+    """The pairs of an input and a tap that meet as a kernel slides: for each output position, in row-major
+    order, pairs of indices.
 
     ``offsets``: int64[positions + 1]. Position p has the pairs from ``offsets[p]`` to ``offsets[p + 1]`` of
     ``inputs``, indices into the channels of one group, and ``taps``, indices into the kernel of one output,
@@ -165,7 +167,7 @@ class Sliding:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of a tap and an input meet, in one group."""
+        """The number of pairs of a tap and an input that meet, in one group."""
         count = self.image[0] // self.groups
         for axis, size in enumerate(self.image[1:]):
             index = self._read(axis, *np.indices((self.out[axis], self.kernel[axis])))
@@ -186,6 +188,6 @@ class Sliding:
         return Windows(np.concatenate([[0], np.cumsum(counts)]), inputs[inside], taps[inside])
 
     def _read(self, axis: int, position: IntArray, tap: IntArray) -> IntArray:
-        """Where along an axis of the plane these taps fall at these positions."""
+        """Return the places along an axis of the plane at which these taps fall at these positions."""
         step = self.dilation[axis] if self.dilation else 1
         return self.stride[axis] * position + step * tap - self.padding[axis]

@@ -64,7 +64,7 @@ class _Relation:
 
     @property
     def reads(self) -> list[Tensor]:
-        """What ``out`` is made of."""
+        """The tensors from which ``out`` is computed."""
         values = [getattr(self, each.name) for each in fields(self)[2:]]
         parts = [part for value in values for part in (value if type(value) is tuple else (value,))]
         parts = [part.tensor if isinstance(part, Term) else part for part in parts]
@@ -72,7 +72,7 @@ class _Relation:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Those of the network that it reads."""
+        """The parameters of the network that the relation reads."""
         return [part for part in self.reads if isinstance(part, Parameter)]
 
 
@@ -142,15 +142,16 @@ class Convolution(Weighted):
 
 @dataclass(frozen=True, eq=False)
 class Forest(_Relation):
-    """What the leaves add up to that decision trees lead each row of x[batch, features] to: ``out`` [batch,
+    """The sums of the leaves to which decision trees lead each row of x[batch, features]: ``out`` [batch,
     outputs].
 
-    Trees are made of blocks, full binary trees of some levels: node 2^i - 1 + p of a block is on level i, the
-    one that the decisions p before it lead to, the first one highest. A decision is 1 where the entry
-    ``feature`` of x exceeds ``threshold``, and all of a block are the number of its exit. Tree t begins in
-    block t; ``following`` has for each exit the next block, and ``value`` what it adds: its v-th number to
-    column ``targets[t, v]``. After ``steps`` blocks the next one must be block ``trees``, where those wait
-    that are done; of one step there is none. ``out = base + mix columns``.
+    Trees are made of blocks, full binary trees of some levels. Node 2^i - 1 + p of a block is on level i: the
+    decisions before it, the first one being the highest bit, make the number p. A decision is 1 where the
+    entry ``feature`` of x exceeds ``threshold``, and all decisions in a block make the number of its exit.
+    Tree t begins in block t. For each exit, ``following`` has the next block, and ``value`` the numbers that
+    the exit adds: its v-th number to column ``targets[t, v]``. After ``steps`` blocks the next block must be
+    block ``trees``, where finished trees wait; if ``steps`` is 1, there is no ``following``. ``out = base +
+    mix columns``.
 
     feature, threshold: [blocks, 2^levels - 1]; following: [blocks, 2^levels]; value: [blocks, 2^levels, V];
     base: [outputs]; targets: int64[trees, V]; mix: int64[outputs, columns].
@@ -213,7 +214,7 @@ class Move(_Relation):
 
     @property
     def keeps_all(self) -> bool:
-        """Whether there is one source, of which each entry is somewhere."""
+        """True if there is one source, each entry of which has a place in the output."""
         first, *others = self.sources
         size = math.prod(first.shape[1:])
         return not others and {*range(size)} <= {*self.places.ravel().tolist()}
@@ -323,7 +324,8 @@ class Quotient(_Relation):
 
 Summation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution | Forest
 Accumulation = Summation | Quotient
-"""What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
+"""A relation whose result has no type: if a ``Lookup`` reads the result, nothing else does, and the sums need
+not be held."""
 Comparison = Argmax | OneHot | Equal | AtLeast
 Relation = (
     Accumulation
@@ -343,10 +345,10 @@ Relation = (
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """What is to hold, in an order in which each relation follows those that make what it reads.
+    """The relations that must hold, each after the relations that make the tensors it reads.
 
-    ``given``: tensors from outside, inputs first; a relation whose output is among them says what it must be.
-    Where the proof of a bound is a range check, it belongs to what is to hold. ``outputs``: the network's.
+    ``given``: tensors from outside, inputs first; a relation whose output is among them constrains that
+    tensor. A bound that is proven by a range check must hold as well. ``outputs``: the network's.
     """
 
     given: tuple[Tensor, ...]
@@ -373,7 +375,7 @@ class Relations:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Those of the network, in order; what several relations share is there once."""
+        """The network's parameters, in order; a parameter that several relations share appears once."""
         return [*dict.fromkeys(each for relation in self.relations for each in relation.parameters)]
 
     @cached_property
@@ -401,7 +403,7 @@ class Relations:
 
     @cached_property
     def tabulated(self) -> Counter[tuple[bytes, int]]:
-        """How many values have each function, by its key."""
+        """The number of values that are looked up in each function, by the function's key."""
         found = Counter[tuple[bytes, int]]()
         for relation in self.relations:
             if isinstance(relation, Tabulated):
@@ -440,7 +442,7 @@ class Relations:
         return Relations((*self.given, *given), (*self.relations, *relations), self.outputs)
 
     def behind(self, output: Tensor) -> Relations:
-        """Those that make ``output``, of what they read from outside."""
+        """Return the relations that compute ``output``, with the tensors that they read from outside."""
         needed, made = {output}, list[Relation]()
         for relation in reversed(self.relations):
             if relation.out in needed:

@@ -1,7 +1,8 @@
-"""What a third party needs to judge a proof: pure Python, alone, without the prover and without a service.
+"""The verifier: all that a third party needs to judge a proof, in pure Python, without the prover or a
+service.
 
-``documents`` (what files hold), ``keys`` and ``receipts`` (files that are what they say), ``words`` (what was
-claimed, in words), ``judging`` (the verdict on a document), ``datasets``, ``command`` (zenserve-verify).
-They ask proof systems (``system``), each of which ``registry`` knows by its id: ``groth16``, the equations,
-over ``points``, ``curve``, ``document`` and ``preamble``.
+``documents`` (the files' contents), ``keys`` and ``receipts`` (files checked against their own ids and
+signatures), ``words`` (the claim in words), ``judging`` (the verdict on a document), ``datasets``,
+``command`` (zenserve-verify). These modules call proof systems (``system``), which ``registry`` lists by id:
+for example ``groth16``, the equations, over ``points``, ``curve``, ``document`` and ``preamble``.
 """

@@ -1,4 +1,4 @@
-"""What the key of a bank's model is of: a network that adds its prior to what it sees."""
+"""The check that a verification key is of a bank's model: a network that adds its prior to an output."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zenserve.verifier.documents import checked
 from zenserve.verifier.fields import Integer
 
 PRIOR: Final = "prior"
-"""What a bank's models call the public input that is added to their outputs: of each class ``margin + p``."""
+"""The public input of a bank's model that is added to the outputs: for each class ``margin + p``."""
 SEEN: Final = "seen"
-"""What they call the output without it: the course follows its label, from which no prior hides a change."""
+"""The output without the prior. The stream's course follows its label, in which no prior hides a change."""
 ANSWER: Final = "answer"
-"""What they call the sum, whose label is the answer."""
+"""The output with the prior added. Its label is the answer."""
 
 
 class _Part(BaseModel):
@@ -52,8 +52,9 @@ class _Network(_Part):
 
 
 def adds_prior(described: Mapping[str, Any], classes: int, margin: int) -> bool:
-    """Whether ``answer`` is ``seen`` and the prior, in the same steps and not rounded, both with a number for
-    each class; the prior's integers are ``margin + p``; and ``seen`` is computed without it."""
+    """Return whether ``answer`` is the sum of ``seen`` and the prior, in the same steps and without rounding,
+    both with one number for each class; whether the prior's integers are ``margin + p``; and whether ``seen``
+    is computed without the prior."""
     try:
         network = checked(_Network, described)
     except FileFormatError:
@@ -73,7 +74,7 @@ def adds_prior(described: Mapping[str, Any], classes: int, margin: int) -> bool:
 
 
 def _behind(name: str, layers: Mapping[str, _Layer]) -> set[str]:
-    """What this is computed from, and itself."""
+    """Return the names of all layers and inputs that ``name`` is computed from, and ``name`` itself."""
     found, ahead = set[str](), [name]
     while ahead:
         here = ahead.pop()

@@ -16,7 +16,8 @@ from zenserve.verifier.points import SCALAR_MODULUS
 
 VALUE_BYTES: Final = 32
 MOST_ROUNDS: Final = 16
-"""Whoever verifies a key by its transcript hashes 2^rounds times: for strangers, milliseconds at most."""
+"""A verifier hashes 2^rounds times to check a key by its transcript: with this bound, milliseconds at most
+even for an untrusted transcript."""
 
 _WORD: Final = "beacon"
 _NAME: Final = re.compile(_WORD + r" 2\^(0|[1-9][0-9]?) ([0-9a-f]{64})")
@@ -31,7 +32,7 @@ def iterate(value: bytes, rounds: int) -> bytes:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a contribution of this name must be a beacon's: its first word says so."""
+    """Return whether a contribution of this name must be a beacon's, which its first word tells."""
     return name.split(" ", 1)[0].casefold() == _WORD
 
 
@@ -71,11 +72,11 @@ class Beacon:
 
     @property
     def name(self) -> str:
-        """What its contribution is called, in ``of``'s form."""
+        """The name of the beacon's contribution, in the form that ``of`` reads."""
         return f"{_WORD} 2^{self.rounds} {self.value.hex()}"
 
     def shares(self, previous: bytes, count: int) -> list[int]:
-        """What it contributes after the contribution whose hash is ``previous``: scalars below r."""
+        """Return the ``count`` scalars below r that follow the contribution with the hash ``previous``."""
         seed = _TAG + iterate(self.value, self.rounds) + previous
         digests = (hashlib.sha512(seed + index.to_bytes(4, "big")).digest() for index in range(count))
         return [int.from_bytes(digest, "big") % SCALAR_MODULUS for digest in digests]

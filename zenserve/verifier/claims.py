@@ -1,7 +1,8 @@
-"""What is claimed of a bank's models: proofs of their accuracies, over the same datasets, and the verdict.
+"""The claims about a bank's models: proofs of their accuracies over the same datasets, and the verdict on
+them.
 
-A stream's frames name their models by commitment, and so do these proofs: the models that are accurate here
-are those that answer there.
+The frames of a stream name their models by commitment, and so do these proofs: the models whose accuracy is
+proven here are the models that answer there.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class ClaimedModel(Document):
 
 
 class ClaimsFile(Document):
-    """What is claimed of a bank's models: with the keys of the proofs it is all that a verifier needs."""
+    """The claims about a bank's models: with the proofs' keys, all that a verifier needs."""
 
     format: Literal["zenserve bank claims"] = Field(
         default="zenserve bank claims", description="What this document is."
@@ -77,7 +78,7 @@ class ClaimsFile(Document):
 
 
 class ModelClaim(Document):
-    """What is proven of a model: of the ``size`` samples of each class it labels so many rightly."""
+    """The proven accuracy of a model: for each class, how many of ``size`` samples it labels correctly."""
 
     commitment: Commitment
     network: Digest
@@ -105,9 +106,9 @@ def judge_claims(
     data: Sequence[LabelledData] | None = None,
     expected: Expected | None = None,
 ) -> ClaimsVerification:
-    """Whether each accuracy is proven, of the model that it stands beside, over the samples that the others'
-    name; ``keys`` by their ids, ``data``: those of each class, which the proofs are held against;
-    ``expected``: of each proof."""
+    """Judge whether each accuracy is proven, for the model that it is listed with, and over the same samples
+    for all models. ``keys``: by their ids; ``data``: the dataset of each class, to compare the proofs with;
+    ``expected``: compared with each proof."""
     wanted = _datasets(file) if data is None else [(each.sha256.hex(), each.size) for each in data]
     known = [Known()] * len(wanted) if data is None else [Known(dataset=each) for each in data]
     cases: dict[tuple[int, int], Case] = {}
@@ -179,7 +180,7 @@ def held_against(
 
 
 def _profiled(bank: Bank, model: BankModel) -> list[int]:
-    """How many samples of each class the model labels rightly, by what the head says."""
+    """Return the number of samples of each class that the model labels correctly, by the head's outputs."""
     none, right = [0] * bank.classes, Counter[int]()
     for label, outputs in zip(bank.labels, model.outputs, strict=True):
         right[label] += filtered(outputs, none) == label
@@ -187,7 +188,7 @@ def _profiled(bank: Bank, model: BankModel) -> list[int]:
 
 
 def _counts_seen(key: OpenedKey) -> bool:
-    """Whether it is of an accuracy, by labels, of what a bank's model sees."""
+    """Return whether the key is for an accuracy, by labels, of the ``seen`` output of a bank's model."""
     circuit = key.circuit
     return (
         circuit.scheme == "accuracy"
@@ -202,7 +203,7 @@ def _network(model: ClaimedModel) -> str:
 
 
 def _datasets(file: ClaimsFile) -> list[tuple[str, int]]:
-    """What the first model's proofs name."""
+    """Return the datasets that the first model's proofs name, one for each class."""
     return [_dataset(document) for document in file.models[0].accuracies]
 
 

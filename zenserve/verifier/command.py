@@ -92,14 +92,15 @@ _FIELDS: Final = {name: name for name in _TEXTS} | {
     "output_commitment": "output",
     "output_commitments": "outputs",
 }
-"""What is expected, by option, as documents call it."""
+"""The name in documents of each expected value, by option."""
 _OF_COMMITMENTS: Final = {
     "model": "model",
     "input": "input_commitment",
     "output": "output_commitment",
     "reference": "reference",
 }
-"""What is expected of a statement's commitments, by option; of several inputs or outputs with an s."""
+"""The options that expect a statement's commitments, by the commitment's kind; an s is appended to the option
+for several inputs or outputs."""
 _FILE_FIELDS: Final = {name: name for name in ("registration", "registration_key")} | {"key": "key_file"}
 """The files that a policy may name, in the same way."""
 _CIRCUITS: Final = {"key": "circuit", "registration_key": "registration_circuit"}
@@ -107,7 +108,7 @@ _CIRCUITS: Final = {"key": "circuit", "registration_key": "registration_circuit"
 
 
 class Error(Document):
-    """What stood in the way of a verdict."""
+    """The error that prevented a verdict."""
 
     code: str = Field(description="Stable.", examples=["file.json"])
     message: str = Field(description="The same for people.", examples=["key.json: the file is not JSON"])
@@ -142,7 +143,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify
 
 
 def _say(answer: str) -> None:
-    """Who reads it may have had enough, as ``head`` has: the exit code says the verdict all the same."""
+    """Print the answer. Ignore a closed pipe (``| head``): the exit code still carries the verdict."""
     try:
         print(answer, flush=True)
     except BrokenPipeError:
@@ -336,7 +337,7 @@ def _reading(name: str, file: Path) -> Iterator[None]:
 
 
 def _ruled(file: Path | None, fields: Collection[str], what: str) -> Given:
-    """What the policy says, by option, of ``fields``: those that a document of this kind is compared with."""
+    """Return the policy's values, by option, for those ``fields`` that the document is compared with."""
     if file is None:
         return {}
     with _reading("policy", file):

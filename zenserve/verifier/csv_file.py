@@ -97,7 +97,7 @@ class CsvFile:
 
 
 def is_number(cell: str) -> bool:
-    """Whether the text of a cell is a number."""
+    """Return whether the text of a cell is a number."""
     try:
         float(cell)
     except ValueError:

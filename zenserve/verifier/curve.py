@@ -1,4 +1,4 @@
-"""What verification asks of BLS12-381, and the answer that needs the pairing library only.
+"""The BLS12-381 operations that verification needs, and their implementation with the pairing library alone.
 
 ``zenserve.prover.groth16.native`` answers with the native kernels, several times faster. The verdicts are the
 same.
@@ -39,7 +39,7 @@ class Curve(Protocol[G1, G2]):
         """Σ weights[i] · points[i] for at least one point; weights are not negative, and taken modulo r."""
 
     def products_agree(self, left: Sequence[tuple[G1, G2]], right: Sequence[tuple[G1, G2]]) -> bool:
-        """Whether the pairings on both sides have the same product."""
+        """Return whether the pairings on both sides have the same product."""
 
 
 class ArkworksCurve:

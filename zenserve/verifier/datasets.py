@@ -28,7 +28,7 @@ from zenserve.verifier.schemes import Measure
 from zenserve.verifier.table import TableSchema
 
 UNREADABLE: Final = (ValueError, RecursionError)
-"""What reading bytes of ``.npy`` or ``.npz`` files, or JSON, may raise."""
+"""The exceptions that reading bytes of ``.npy`` or ``.npz`` files, or JSON, may raise."""
 _TAG: Final = "zenserve dataset 1\n"
 _TARGETS_TAG: Final = "zenserve dataset 2\n"
 _SEVERAL_TAG: Final = "zenserve dataset 3\n"
@@ -80,7 +80,7 @@ class LabelledData:
 
     @property
     def samples(self) -> NDArray[np.float64]:
-        """Those of the only input."""
+        """The samples of the only input."""
         (x,) = self.inputs.values()
         return x
 
@@ -105,7 +105,7 @@ class LabelledData:
         return digest.digest()
 
     def _header(self, second: Sequence[int]) -> bytes:
-        """What is hashed before the numbers. ``second``: the shape of labels or targets."""
+        """Return the bytes that are hashed before the numbers. ``second``: the shape of labels or targets."""
         if None in self.inputs:
             shapes = [self.samples.shape, *([] if self.targets is None else [second])]
             tag = _TAG if self.targets is None else _TARGETS_TAG
@@ -117,13 +117,14 @@ class LabelledData:
     def shard_values(
         self, kinds: Sequence[InputType], batch: int, classes: int, target: Targets | None = None
     ) -> Iterator[list[int]]:
-        """What the shards' commitments are to: the inputs' types (``type_limbs``), the integers of ``batch``
-        samples, of one input after the other, of their targets where errors are measured (``target``), then
-        their labels.
+        """Yield the values that each shard's commitment is to: the limbs of the inputs' types
+        (``type_limbs``), the integers of ``batch`` samples, one input after the other, the integers of their
+        targets where errors are measured (``target``), then their labels.
 
-        The last shard is filled up with samples of zeros and the label ``classes``, which no network gives,
-        or with targets that are the least and the label 1. Raises ``TensorError`` (``input.shape``,
-        ``input.out_of_range``)."""
+        The last shard is padded with samples of zeros and the label ``classes``, which no network gives, or
+        with targets of the minimum and the label 1. Raises ``TensorError`` (``input.shape``,
+        ``input.out_of_range``).
+        """
         targets = quantise_targets(self.targets_of(classes), target) if target else None
         filler = 1 if target else classes
         if self.targets is not None and target is None:
@@ -172,8 +173,8 @@ def _by_input(samples: Samples) -> dict[str | None, NDArray[np.float64]]:
 def _require_one_each(
     inputs: Mapping[str | None, NDArray[np.float64]], truth: NDArray[Any], field: str, *, axes: str
 ) -> None:
-    """That each input has one for each of the labels, or of the targets. Of one of several inputs a sample
-    may be a plain number."""
+    """Check that each input has one sample for each of the labels or targets. With several inputs, a sample
+    may be a plain number. Raises ``TensorError`` (``input.shape``, ``input.empty``)."""
     for name, x in inputs.items():
         called, least = ("samples", 2) if name is None else (f"samples.{name}", 1)
         if truth.ndim < 1 or (axes == "[n]" and truth.ndim > 1) or x.ndim < least or len(x) != len(truth):
@@ -219,7 +220,7 @@ def quantise(values: ArrayLike, kind: InputType) -> list[int]:
 
 
 def one_input(given: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether one of these shapes is the other as a batch of one: a lone input comes either way."""
+    """Return whether one shape is the other as a batch of one: both forms of a single input are accepted."""
     return [1, *given] == [*shape] or [*given] == [1, *shape]
 
 
@@ -274,8 +275,7 @@ def load_inputs(
 
 
 def is_csv(data: bytes) -> bool:
-    """Whether these are bytes of none of the other files: neither ``.npy`` nor ``.npz``, nor a JSON list or
-    object."""
+    """Return whether ``data`` is of no other format: not ``.npy``, ``.npz``, or a JSON list or object."""
     return not data.startswith((npz.MAGIC, npy.MAGIC)) and not data.lstrip(b" \t\n\r").startswith(
         (b"[", b"{")
     )

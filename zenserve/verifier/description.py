@@ -1,4 +1,4 @@
-"""What a verification key says that it proves: of which scheme, on which types, with which public values."""
+"""The part of a verification key that describes its proofs: the scheme, the types and the public values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Group(BaseModel):
 
     @property
     def kind(self) -> str:
-        """What it is, whichever of several inputs or outputs it is of."""
+        """The kind of the group's values, without the name of an input or output."""
         return kind_of(self.name)
 
     @property
@@ -62,12 +62,12 @@ class Group(BaseModel):
         return self.name.partition("/")[2]
 
     def real(self, numbers: Sequence[int]) -> list[float] | None:
-        """What its integers stand for, ``scale (q - zero_point)``; None where no scale is known."""
+        """Return the reals that the integers represent, ``scale (q - zero_point)``; None without a scale."""
         return None if self.scale is None else [self.scale * (q - self.zero_point) for q in numbers]
 
     @property
     def can_be_said(self) -> bool:
-        """Whether ``real`` is one finite number in any language: a double above 0 times an exact integer."""
+        """True if ``real`` is one finite number in any language: a double above 0 times an exact integer."""
         return self.scale is None or (0 < self.scale <= MOST_SCALE and abs(self.zero_point) <= MOST_INTEGER)
 
     def numbers(self, value: int | list[int]) -> list[int]:
@@ -96,8 +96,8 @@ _SIZE: Final = Count("size", None, 0, 1)
 
 
 class InputType(BaseModel):
-    """How a network's input, or an output that is committed to, is quantised: ``real = scale (q -
-    zero_point)``, 0 <= q < 2^bits. Those of several inputs have names."""
+    """The quantisation of a network's input, or of an output that is committed to: ``real = scale (q -
+    zero_point)``, 0 <= q < 2^bits. If there are several, each has a name."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -109,24 +109,24 @@ class InputType(BaseModel):
 
     @property
     def limbs(self) -> list[int]:
-        """What a commitment to values of this type begins with: the SHA-256 of the type's canonical text as
-        five integers of 52 bits, lowest first.
+        """The integers that a commitment to values of this type begins with: the SHA-256 of the type's
+        canonical text as five integers of 52 bits, lowest first.
         """
         return _limbs(canonical(self))
 
     def measures(self, distance: Group, norm: Norm) -> bool:
-        """Whether the group's numbers are distances of such inputs."""
+        """Return whether the group's numbers are distances between inputs of this type."""
         reach = distance.minimum, distance.maximum, distance.scale, distance.zero_point
         return reach == (0, furthest(norm, self.bits, math.prod(self.shape)), self.scale, 0)
 
     def holds(self, values: Sequence[int]) -> bool:
-        """Whether these are such integers, row-major."""
+        """Return whether ``values`` are the integers, row-major, of an input of this type."""
         return len(values) == math.prod(self.shape) and all(0 <= each < 1 << self.bits for each in values)
 
 
 def type_limbs(kinds: Sequence[InputType]) -> list[int]:
-    """What a commitment to samples begins with: ``InputType.limbs`` of the only input, or the same of the
-    list of several types, in their order."""
+    """Return the integers that a commitment to samples begins with: ``InputType.limbs`` of the only input, or
+    the same of the list of several types, in their order."""
     if len(kinds) == 1:
         return kinds[0].limbs
     return _limbs(canonical([kind.model_dump(mode="json") for kind in kinds]))
@@ -211,12 +211,15 @@ _SAID: Final = ("values", "threshold", "bounds", "radius")
 
 
 class Description(BaseModel):
-    """What verification reads of a circuit's description (``Circuit.describe``); the rest is for people.
+    """The part of a circuit's description (``Circuit.describe``) that verification reads; the rest is for
+    people.
 
-    ``commitments``: the linked segments in order. ``batch``: how many inferences one proof is of, where they
-    are several, of which it then shows labels alone. Of accuracies ``batch``, the samples that fit a shard;
-    ``classes``, how many outputs the network has, and the label that it never gives; ``measure``, with
-    ``top`` of ``top-k``; and ``targets``, of measures that take any. ``norm``: what a radius is of."""
+    ``commitments``: the linked segments in order. ``batch``: the number of inferences of one proof if there
+    are several, of which it then shows labels alone. For accuracies, ``batch``: the samples that fit a shard;
+    ``classes``: the number of the network's outputs, and the label that it never gives; ``measure``, with
+    ``top`` for ``top-k``; and ``targets``, for measures that use targets. ``norm``: the norm that a radius is
+    measured in.
+    """
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -289,11 +292,12 @@ class Description(BaseModel):
 
     @property
     def _inferences(self) -> int | None:
-        """How many inferences a proof is of, where they are several."""
+        """The number of inferences of one proof if there are several, else None."""
         return self.batch if self.scheme == "inference" else None
 
     def _is_of_several(self, shown: Sequence[Group]) -> bool:
-        """Whether ``shown`` is what a batch shows of its outputs."""
+        """Return whether ``shown`` is what a batch shows of its outputs: one list of ``batch`` labels for
+        each, and no commitment but that to the model."""
         wanted = "label", [self.batch], self.batch
         lists = all((group.kind, group.shape, group.count) == wanted for group in shown)
         return (self.batch or 0) > 1 and lists and {*self.commitments} <= {"model"}
@@ -324,12 +328,12 @@ class Description(BaseModel):
 
     @property
     def measurement(self) -> Measurement:
-        """What an accuracy measures."""
+        """The measurement of an accuracy circuit."""
         return Measurement(self.measure, self.top, self.classes or 0, self.targets)
 
     def _is_shown(self, names: Sequence[str]) -> bool:
-        """Whether the scheme may show this: of each output what goes together, the outputs one by one; and
-        nothing of those that are committed to."""
+        """Return whether the scheme may show these groups: for each output a permitted combination, the
+        outputs one after the other, and nothing of the outputs that are committed to."""
         shown = _PARTS[self.scheme][1]
         committed = {name.partition("/")[2] for name in self.quantisation.output_types}
         if not any("/" in name for name in names):
@@ -344,7 +348,7 @@ class Description(BaseModel):
         return self.scheme == "inference" and known and in_order == [*names]
 
     def committed_values(self, name: str) -> int | None:
-        """How many values the commitment ``name`` is to; None where the description does not say."""
+        """Return the number of values that the commitment ``name`` is to; None if that is not described."""
         if name == "correct":
             return sum(count.size or 1 for count in self.measurement.counts)
         if name == "dataset":

@@ -28,7 +28,7 @@ _UNPRINTABLE: Final = re.compile(
 
 
 def is_printable(text: str) -> bool:
-    """Whether all its characters can be printed (docs/formats.md)."""
+    """Return whether all characters of ``text`` are printable (docs/formats.md)."""
     return _UNPRINTABLE.search(text) is None
 
 
@@ -38,10 +38,10 @@ def printable(text: str) -> str:
 
 
 def parse_json(data: bytes | str) -> Any:
-    """What JSON text, in UTF-8, says: whoever reads it, it has one reading.
+    """Return the value of a JSON text in UTF-8, which every reader must read alike.
 
-    Raises ``ValueError`` for what is no JSON (NaN and Infinity are not), for a field given twice, for numbers
-    beyond a double or of thousands of digits, and for nests of more than some 200 levels.
+    Raises ``ValueError`` for text that is not JSON (NaN and Infinity are not), for a field given twice, for
+    numbers beyond a double or with thousands of digits, and for more than about 200 levels of nesting.
     """
     text = data if isinstance(data, str) else data.decode()
     if not text:
@@ -77,7 +77,8 @@ def _refuse_constant(name: str) -> Any:
 
 
 def check_header(document: Any, what: str, expected: Mapping[str, str | int]) -> None:
-    """Whether ``document`` is an object whose fields have the values ``expected``."""
+    """Check that ``document`` is an object whose fields have the values ``expected``. Raises
+    ``FileFormatError`` (``file.json``)."""
     if not isinstance(document, Mapping):
         raise FileFormatError("file.json", f"{what} must be a JSON object")
     for name, value in expected.items():

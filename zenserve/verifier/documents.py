@@ -52,11 +52,11 @@ from zenserve.verifier.system import CommitmentScheme, VerifyingSystem
 MOST_SUM_OPENING: Final = 1 << 23
 """Hex digits: 64 bytes a shard."""
 MOST_SENTENCES: Final = 32
-"""That a statement does not say."""
+"""The most sentences in ``does_not_say`` of a statement."""
 MOST_TWINS: Final = 64
 """Of a receipt."""
 MOST_FAULTS: Final = 100
-"""That are looked at one by one. There are more only where an object has as many unknown fields."""
+"""The most faults that are examined one by one. Only an object with as many unknown fields has more."""
 
 DocumentKind = TypeVar("DocumentKind", bound=BaseModel)
 
@@ -104,7 +104,7 @@ def _is_true(value: object) -> object:
 
 
 Saturates = Annotated[Literal[True] | None, BeforeValidator(_is_true)]
-"""Where it is there, a model takes numbers beyond the range of its calibration as the range's ends."""
+"""A flag, true or absent. If true, the model clips inputs to the range of its calibration."""
 
 SystemId = Annotated[str, Field(pattern="^[a-z0-9-]{1,40}$"), AfterValidator(_is_installed)]
 
@@ -161,12 +161,12 @@ def _require_length(place: str, commitment: str | None, scheme: CommitmentScheme
 
 
 def named(system: VerifyingSystem) -> dict[str, Any]:
-    """How documents that are made now name it."""
+    """Return the fields by which documents made now name the proof system."""
     return {"version": NAMING, "system": system.id, "commitment_scheme": system.commitments.id}
 
 
 class KeyReference(Document):
-    """Which verification key a proof is for. ``id`` covers the key and what it means (``key_id``)."""
+    """The verification key that a proof is for. ``id`` covers the key and its meaning (``key_id``)."""
 
     id: Digest
     setup: str = Field(
@@ -188,11 +188,11 @@ class Shard(Document):
 
 
 class Dataset(Document):
-    """What an accuracy is about. ``sha256``: its content (``zenserve.verifier.datasets``), null where it is
+    """The dataset of an accuracy. ``sha256``: of its content (``zenserve.verifier.datasets``), null if it is
     private.
 
     ``picked_for``: the commitment of the model that the dataset was picked for, after seeing it;
-    ``blinding``: what opens the sum of all ``correct`` to the totals, as the commitment scheme has it.
+    ``blinding``: the opening of the sum of all ``correct`` to the totals, in the commitment scheme's form.
     """
 
     sha256: Digest | None = Field(description="Of its content; null where it is private.")
@@ -219,8 +219,8 @@ class Dataset(Document):
 
 
 class Statement(OfSystem):
-    """What a proof says. Made by ``words.make_statement``; its hash, a public input of the proof, covers the
-    system that proves it, too.
+    """The statement that a proof shows to be true. Made by ``words.make_statement``; its hash, a public input
+    of the proof, covers the proof system, too.
     """
 
     format: Literal["zenserve statement"] = Field(
@@ -378,10 +378,10 @@ class OpeningPart(Document):
 
 
 class OpeningFile(OfSystem):
-    """What opens a committed input or reference, or a private dataset, shard by shard, to who knows it; or a
-    committed output, to whoever reads it.
+    """The openings of a committed input or reference, or of a private dataset, shard by shard, for those who
+    know the values; or of a committed output, for its readers.
 
-    As secret as the values: with it, guesses of them can be checked.
+    As secret as the values: with an opening, guesses of the values can be checked.
     """
 
     format: Literal["zenserve openings"] = Field(
@@ -510,7 +510,7 @@ def checked(kind: type[DocumentKind], value: Any) -> DocumentKind:
 
 
 def first_fault(error: ValidationError) -> tuple[str, str]:
-    """Where the first fault is that was found, "" for the whole, and what it is. No value is quoted."""
+    """Return the place of the first fault found, "" for the whole document, and a message without values."""
     if error.error_count() > MOST_FAULTS:
         return "", f"{error.error_count()} fields are unknown, missing or wrong"
     first = error.errors(include_url=False, include_input=False)[0]
@@ -518,7 +518,7 @@ def first_fault(error: ValidationError) -> tuple[str, str]:
 
 
 def place(parts: Iterable[str | int]) -> str:
-    """Where a fault is, its names joined by dots: down to what may be of several types."""
+    """Return the names of a fault's place, joined by dots, down to the first field of several types."""
     names = takewhile(lambda part: not (isinstance(part, str) and "[" in part), parts)
     return ".".join(map(str, names)).encode(errors="replace").decode()
 

@@ -1,4 +1,4 @@
-"""What a verifier knows from elsewhere, to be compared with what documents say."""
+"""The values that a verifier knows from elsewhere, to be compared with those in documents."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from zenserve.verifier.schemes import INPUT, OUTPUT
 
 _End = Annotated[float, Field(allow_inf_nan=False)]
 Ends = _End | Annotated[dict[InputName, _End], Field(min_length=1)]
-"""What outputs reach, or stay below: of the only one, or by their names."""
+"""The bounds that outputs must reach, or stay below: one for the only output, or one for each by name."""
 
 
 class _Pinned(Document):
-    """What a verifier knows from elsewhere, to be found in a proof and in a receipt alike."""
+    """The values that a verifier knows from elsewhere and that proofs and receipts both contain."""
 
     model: Commitment | None = Field(
         default=None, description="The commitment to the model.", examples=["8f" * 48]
@@ -43,12 +43,12 @@ class _Pinned(Document):
         return before
 
     def spans(self, moment: str) -> bool:
-        """Whether the ``Time`` is neither before ``after`` nor after ``before``."""
+        """Return whether the ``Time`` is neither before ``after`` nor after ``before``."""
         return (self.after or moment) <= moment <= (self.before or moment)
 
 
 class Expected(_Pinned):
-    """What a verifier of a proof knows from elsewhere: each is null where nothing is."""
+    """The values that a verifier of a proof knows from elsewhere: each is null where none is known."""
 
     key: Digest | None = Field(default=None, description="The id of the verification key.")
     require: Literal["ceremony"] | None = Field(
@@ -99,7 +99,7 @@ class Expected(_Pinned):
 
 
 class ExpectedReceipt(_Pinned):
-    """What a verifier of a receipt knows from elsewhere."""
+    """The values that a verifier of a receipt knows from elsewhere."""
 
     issuer: Issuer | None = Field(
         default=None, description="The issuer that you trust.", examples=["d7" * 32]
@@ -107,7 +107,7 @@ class ExpectedReceipt(_Pinned):
 
 
 class ExpectedStream(Document):
-    """What a verifier of a stream knows from elsewhere."""
+    """The values that a verifier of a stream knows from elsewhere."""
 
     head: Digest | None = Field(
         default=None, description="The chain's first link: of bank, rules, challenge and beginning."

@@ -1,4 +1,4 @@
-"""What documents are made of: their fields, how large they may be, and the one JSON text of each."""
+"""The fields of documents, the limits on their sizes, and the canonical JSON text of a document."""
 
 from __future__ import annotations
 

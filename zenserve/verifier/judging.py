@@ -115,12 +115,12 @@ class Verification(Document):
 
 @dataclass(frozen=True)
 class Known:
-    """What the verifier holds beside the document, to be compared with what was proven.
+    """The data that the verifier holds beside the document, to be compared with what was proven.
 
-    ``input``: its integers, row-major (``datasets.quantise``), or those of several by their names;
-    ``openings`` of the commitments to them, or of those to a private ``dataset``'s shards, or of those to
-    outputs, with what these are; ``registration`` of the committed model; ``table``: what its columns and
-    classes are called.
+    ``input``: its integers, row-major (``datasets.quantise``), or those of several inputs by their names;
+    ``openings``: of the commitments to the inputs, to a private ``dataset``'s shards, or to outputs, whose
+    values they contain; ``registration``: of the committed model; ``table``: the names of columns and
+    classes.
     """
 
     input: Sequence[int] | Mapping[str, Sequence[int]] | None = None
@@ -152,10 +152,11 @@ def judge(
     known: Known | None = None,
     systems: Systems = SYSTEMS,
 ) -> Verification:
-    """Whether ``document`` is valid under the key that the verifier trusts, and what that says. ``systems``
-    do the equations: those of the prover are faster (``zenserve.prover.registry``).
+    """Judge whether ``document`` is valid under the key that the verifier trusts, and return the verdict with
+    what it means. ``systems`` check the equations: those of the prover are faster
+    (``zenserve.prover.registry``).
 
-    Raises ``FileFormatError`` where ``key_file`` is no key, or not the one that its id says.
+    Raises ``FileFormatError`` if ``key_file`` is not a key, or not the key that its id names.
     """
     case = Case(document, opened(key_file, systems), expected or Expected(), known or Known())
     return judge_each([case])[0]
@@ -198,8 +199,8 @@ class Case:
         return self.key.circuit
 
     def claims(self) -> list[Claim]:
-        """What the proofs must show, once words and numbers are found right. Raises ``RefusedError`` for the
-        first of them that is wrong.
+        """Return the claims that the proofs must show, after a check of words and numbers. Raises
+        ``RefusedError`` for the first word or number that is wrong.
         """
         self._check_words()
         self._check_expected()
@@ -351,13 +352,13 @@ class Case:
             refuse("time_mismatch", f"The statement says that it was made at {said.made_at}.")
 
     def _shows(self, output: str, low: float, high: float) -> bool:
-        """Whether all values of the output are shown to lie between these."""
+        """Return whether the statement shows that the output's values lie between ``low`` and ``high``."""
         ends = self.circuit.ends(self.statement.values, output)
         return bool(ends) and all(low <= least and most <= high for least, most in ends)
 
     def _check_shards(self, dataset: Dataset) -> None:
-        """That the shards are of samples for this model, each there once, and that their counts add up to
-        what is claimed.
+        """Check that the shards are of samples for this model, that each occurs once, and that their counts
+        add up to the claimed totals. Raises ``RefusedError``.
         """
         if dataset.picked_for != self.statement.commitments.get("model"):
             refuse("dataset_mismatch", "The samples were picked for another model.")
@@ -381,8 +382,8 @@ class Case:
             refuse("total_mismatch" if mismatch else verdict.reason, "" if mismatch else verdict.detail)
 
     def _totals(self, dataset: Dataset) -> list[int]:
-        """What is claimed of all shards together, where so many samples can add up to it: whatever is added
-        up is far below the order of the field then, and wraps around nothing."""
+        """Return the claimed totals over all shards, after a check that so many samples can add up to them:
+        the sums are then far below the field's order, so none wraps around. Raises ``RefusedError``."""
         values, size = self.statement.values, dataset.size
         totals = [
             (count, total)
@@ -434,7 +435,8 @@ class Case:
 
     @property
     def _opened(self) -> dict[str, OpeningPart]:
-        """What opens the outputs, by what the statement calls them. Raises ``RefusedError`` for others."""
+        """The openings of the outputs, by the outputs' names in the statement. Raises ``RefusedError`` if an
+        opening is of another commitment."""
         given, commitments = self.known.openings, self.statement.commitments
         if given is None or given.kind != OUTPUT:
             return {}
@@ -478,8 +480,8 @@ class Case:
             _refuse_unfit(error)
 
     def _check_registration(self, given: Registration) -> None:
-        """That it is one, valid, of the model that the proof is about. Over another basis the commitment
-        would be to other numbers.
+        """Check that the registration is valid and of the model that the proof is about. Its commitment must
+        be over the same basis: over another basis it would be to other numbers. Raises ``RefusedError``.
         """
         model, registered = self.statement.commitments.get("model"), given.document.statement
         if model is None or self.statement.scheme == "registration":
@@ -533,7 +535,7 @@ def _answered(challenge: str | None, expected: str | None) -> str:
 
 
 def _by_output(ends: Ends | None) -> list[tuple[str, float]]:
-    """What is expected of each output, "" of an only one."""
+    """Return the expected bound of each output by name, "" for an only output."""
     return sorted(ends.items()) if isinstance(ends, dict) else [] if ends is None else [("", ends)]
 
 

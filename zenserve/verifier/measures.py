@@ -1,6 +1,7 @@
-"""What accuracies measure: what each sample adds to the counts of its shard, and what their totals say.
+"""The measures of accuracies: each sample's contribution to its shard's counts, and the claim that totals
+make.
 
-Shares are of integers, and rounded down: programs in any language write the same words.
+Shares are of integers, and rounded down, so that programs in any language write the same words.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MOST_CLASSES: Final = 16
 
 
 class Targets(BaseModel):
-    """How a network's outputs and the targets of samples are quantised: ``real = scale (q - zero_point)``.
+    """The quantisation of a network's outputs and of the samples' targets: ``real = scale (q - zero_point)``.
 
     ``minimum``, ``maximum``: of the targets' integers; ``error``: the largest difference to an output.
     """
@@ -40,8 +41,8 @@ class Targets(BaseModel):
 
 
 class Count(NamedTuple):
-    """What samples add to: ``size`` integers in a list, or one that is in none (None). ``least``, ``most``:
-    what a sample adds to each of them."""
+    """A count over samples: a list of ``size`` integers, or one integer outside a list (None). ``least``,
+    ``most``: the bounds of what a sample adds to each integer."""
 
     name: str
     size: int | None
@@ -60,7 +61,7 @@ class Measurement(NamedTuple):
 
     @property
     def counts(self) -> list[Count]:
-        """What a shard's commitment ``correct`` is to, in order."""
+        """The counts that a shard's commitment ``correct`` is to, in order."""
         targets, outputs = self.targets, self.outputs
         if self.measure == "f1":
             return [Count(name, outputs, 0, 1) for name in ("true_positives", "predicted", "actual")]
@@ -89,7 +90,7 @@ class Measurement(NamedTuple):
         return values
 
     def claim(self, totals: Mapping[str, Sequence[int]], size: int) -> str:
-        """What the totals, by the names of ``counts``, say of ``size`` samples."""
+        """Return the claim, in words, of the totals, by the names of ``counts``, over ``size`` samples."""
         match self.measure:
             case "accuracy":
                 return f"The network gets {totals['correct'][0]} of {size} labels right."
@@ -114,7 +115,7 @@ class Measurement(NamedTuple):
 
 
 def takes_targets(measure: Measure) -> bool:
-    """Whether it compares a network's values with targets, not its classes with labels."""
+    """Return whether the measure compares a network's values with targets, not its classes with labels."""
     return measure in ("mse", "mae", "r2")
 
 

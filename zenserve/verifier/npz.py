@@ -30,7 +30,7 @@ _MAX_VERSION: Final = 45
 _DESCRIPTOR: Final = 0x0008
 _UTF8: Final = 0x0800
 _FLAGS: Final = _DESCRIPTOR | _UTF8 | 0x0006
-"""Those that a file may have; the last two are the level of compression."""
+"""The flags that a file may have; the last two are the compression level."""
 _STORED, _DEFLATED = 0, 8
 _UNUSUAL_NAME: Final = re.compile(r"[\x00-\x1f\x7f\\]")
 _SUFFIX: Final = ".npy"
@@ -132,7 +132,8 @@ def _read_local(data: bytes, place: int, start: int, entry: _Entry) -> tuple[byt
 
 
 def _extra_fields(data: bytes) -> Iterator[bytes]:
-    """What the fields with sizes in 64 bits hold. Raises ``ValueError`` for others than times and owners."""
+    """Yield the contents of the extra fields that hold 64-bit sizes. Raises ``ValueError`` for any other
+    extra field than times and owners."""
     at = 0
     while at < len(data):
         kind, length = struct.unpack("<HH", data[at : at + 4].ljust(4, b"\xff"))

@@ -21,8 +21,8 @@ File = Annotated[str, AfterValidator(_is_beneath)]
 
 
 class Policy(Expected, ExpectedReceipt, ExpectedStream):
-    """What is known from elsewhere, of proofs, receipts and streams; files by their paths from the policy's
-    folder.
+    """The values known from elsewhere for proofs, receipts and streams; files by their paths from the
+    policy's folder.
 
     ``key_file``: the verification key's; ``registration`` and ``registration_key``: the committed model's.
     """
@@ -43,7 +43,8 @@ class Policy(Expected, ExpectedReceipt, ExpectedStream):
 
 
 def load(file: Path) -> dict[str, Any]:
-    """What the policy in ``file`` says, by field. Raises ``FileFormatError`` (``file.json``), ``OSError``."""
+    """Return the values that the policy in ``file`` sets, by field. Raises ``FileFormatError``
+    (``file.json``), ``OSError``."""
     policy = read(Policy, file.read_bytes())
     said = {name: value for name, value in policy if value is not None and name not in ("format", "version")}
     files = {"key_file", "registration", "registration_key"} & said.keys()

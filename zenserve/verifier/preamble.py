@@ -9,7 +9,7 @@ from zenserve.errors import FileFormatError
 
 
 class Kind(NamedTuple):
-    """What a file holds: a code of 4 bytes, and the one version of that kind that this program reads."""
+    """The kind of a file: a code of 4 bytes, and the one version of that kind that this program reads."""
 
     code: bytes
     version: int

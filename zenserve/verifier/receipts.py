@@ -31,7 +31,7 @@ _TYPES_UNSEEN = "That the weights are of their types: the registration's proof s
 
 
 def signed_bytes(receipt: Receipt) -> bytes:
-    """What the signature is over: the canonical form of all else."""
+    """Return the bytes that the signature is over: the canonical form of all other fields."""
     return canonical(receipt.model_dump(exclude={"signature"}))
 
 
@@ -43,13 +43,13 @@ _SMALL_ORDER: Final = frozenset({0, 1, _FIELD - 1, _Y8, _FIELD - _Y8})
 
 
 def is_safe(issuer: str) -> bool:
-    """Whether the key, in hex, is canonical, and not one of those under which anybody can sign."""
+    """Return whether the key, in hex, is canonical and no weak key, under which anybody can sign."""
     y = int.from_bytes(bytes.fromhex(issuer), "little") & ((1 << 255) - 1)
     return y < _FIELD and y not in _SMALL_ORDER
 
 
 def is_signed(receipt: Receipt) -> bool:
-    """Whether the signature is that of the receipt's ``issuer``. Whether to trust that one, it cannot say."""
+    """Return whether the signature is that of the receipt's ``issuer``, who need not be trustworthy."""
     if not is_safe(receipt.issuer):
         return False
     try:
@@ -79,7 +79,7 @@ class ReceiptVerification(Document):
 
 
 def judge(receipt: Receipt, expected: ExpectedReceipt | None = None) -> ReceiptVerification:
-    """Whether the receipt's issuer signed it, and it says what you know from elsewhere."""
+    """Judge whether the receipt's issuer signed it, and whether it agrees with the ``expected`` values."""
     expected = expected or ExpectedReceipt()
     try:
         _check(receipt, expected)

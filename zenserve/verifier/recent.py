@@ -1,4 +1,4 @@
-"""What was used last, kept in memory as far as there is room."""
+"""A cache in memory of the values that were used last, bounded by their sizes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Recent(Generic[Key, Value]):
             self._forget(self._room)
 
     def take(self, key: Key) -> Value | None:
-        """What was kept by this key, and is no longer."""
+        """Remove the value of this key and return it; None if there was none."""
         with self._turn:
             value, size = self._kept.pop(key, (None, 0))
             self._taken -= size

@@ -16,7 +16,7 @@ SYSTEMS: Final[dict[str, VerifyingSystem]] = {
     system.id: system for system in (Groth16Verifier(), SpartanVerifier())
 }
 FIRST: Final = Groth16Verifier.id
-"""What documents are of that name no system: those from before there were others."""
+"""The system of documents that name none: they were made before there were other systems."""
 
 
 def register(system: VerifyingSystem) -> None:

@@ -1,4 +1,4 @@
-"""What a proof's integers are as real numbers, by the scales in the description of its circuit."""
+"""The real numbers that a proof's integers represent, by the scales in the description of its circuit."""
 
 from __future__ import annotations
 

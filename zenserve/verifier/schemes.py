@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
 Scheme = Literal["inference", "recognition", "accuracy", "robustness"]
-"""What a proof that somebody asks for claims."""
+"""The claim of a proof that a user requests."""
 AnyScheme = Literal["registration", Scheme]
-"""What any proof does, that of a registration too."""
+"""The claim of any proof, that of a registration included."""
 Privacy = Literal["public", "private", "committed"]
 """Of what a circuit takes. What is committed is private, and the same in every proof that links to the
 commitment.
@@ -16,32 +16,32 @@ commitment.
 PublicOrPrivate = Literal["public", "private"]
 PublicOrCommitted = Literal["public", "committed"]
 CommitmentKind = Literal["input", "reference"]
-"""What is committed to for later proofs to take."""
+"""The kinds of values that are committed to beforehand for later proofs to use."""
 HeldKind = Literal["input", "reference", "output"]
 """And what a proof commits to."""
 Reveal = Literal["label", "logits", "top", "values", "threshold", "range", "commitment"]
-"""What an inference shows of its output: the label, beside it all logits, a few labels in order, or all
-values, which need not be of classes; or of each value, which stays hidden, on which side of a threshold or
-between which bounds it lies; or nothing but a commitment to it.
+"""The part of its output that an inference shows: the label, the label and all logits, the likeliest labels
+in order, or all values, which need not be of classes; for each value, which stays hidden, its side of a
+threshold or the bounds between which it lies; or only a commitment to the output.
 """
 BOUNDED: Final[Mapping[str, tuple[str, str]]] = {
     "threshold": ("threshold", "reached"),
     "range": ("bounds", "interval"),
 }
-"""What statements call the public bounds, in increasing order, and of how many of them each value is at least
-that.
+"""The names in statements of the public bounds, in increasing order, and of the number of bounds that each
+value reaches.
 """
 Measure = Literal["accuracy", "top-k", "f1", "mse", "mae", "r2", "certified"]
-"""What an accuracy counts or adds up over samples (``zenserve.verifier.measures``): labels that are right, or
-among the likeliest; of each class how often it is said, is there, and both; errors of values, squared or
-absolute; labels that are right, and the same for every input within a radius.
+"""The measure that an accuracy counts or adds up over samples (``zenserve.verifier.measures``): correct
+labels, or labels among the likeliest; for each class the true positives, the predictions and the occurrences;
+errors of values, squared or absolute; or correct labels that stay correct for every input within a radius.
 """
 Norm = Literal["inf", "2"]
-"""What a radius is of: of the largest difference of an entry, or of all differences, squared and added up."""
+"""The norm of a radius: "inf", the largest difference of an entry; "2", the sum of squared differences."""
 Compared = Literal["labels", "targets"]
-"""What a dataset has beside samples."""
+"""The values of a dataset beside its samples."""
 INPUT: Final = "input"
-"""What statements call an input: of several, each has its name behind it (``called``)."""
+"""The name of an input in statements; if there are several, each has its own name appended (``called``)."""
 OUTPUT: Final = "output"
 """The same of an output that is committed to."""
 
@@ -54,7 +54,8 @@ def furthest(norm: Norm, bits: int, entries: int) -> int:
 
 
 def called(kind: str, name: str, among: Collection[Any]) -> str:
-    """What a statement calls an input, or what it shows of an output: ``kind``, of several ``kind/name``."""
+    """Return a statement's name for an input, or for what it shows of an output: ``kind``, or ``kind/name``
+    if there are several."""
     return kind if len(among) == 1 else f"{kind}/{name}"
 
 

@@ -62,8 +62,8 @@ REASONS: Final[dict[str, str]] = {
     "head_mismatch": "The chain begins with another link than the expected one.",
     "chain_mismatch": "The chain ends with another link than the expected one.",
 }
-"""Where no frame is named, and beside those of ``zenserve.verifier.judging``, which are of the frame that is.
-
+"""The reasons that name no frame, and those in addition to ``zenserve.verifier.judging``'s, which concern the
+frame that is named.
 """
 _MORE_UNSEEN: Final = "That there were no more frames after the last."
 _BANK_UNSEEN: Final = (
@@ -181,7 +181,7 @@ class Rules(Document):
 
 
 class Head(Document):
-    """What a stream is: nothing of it changes once it has begun."""
+    """The definition of a stream: models, rules, start and challenge. It is fixed once the stream begins."""
 
     bank: Bank = Field(description="Its models.")
     rules: Rules = Field(description="The numbers of its course.")
@@ -254,7 +254,7 @@ def following(link: bytes, frame: ProofDocument | Missed) -> bytes:
 
 
 def challenge(link: bytes, number: int, size: int = 1) -> str:
-    """What the statement answers of ``size`` frames, the first of them ``number``, counted from 0."""
+    """Return the challenge of a statement about ``size`` frames, from ``number`` on, counted from 0."""
     which = f"frame {number}" if size == 1 else f"frames {number} to {number + size - 1}"
     return f"{which} after {link.hex()}"
 
@@ -289,11 +289,10 @@ class StreamVerification(Document):
 def judge_stream(
     file: StreamFile, keys: Mapping[str, OpenedKey], expected: ExpectedStream | None = None
 ) -> StreamVerification:
-    """Whether it is the one that is expected, and each frame proven in its place, by the model of the course;
-    ``keys`` by their ids.
+    """Judge whether the stream is the expected one, and whether each frame is proven in its place, by the
+    model that the course chose. ``keys``: by their ids.
 
-    The course follows labels that are proven: so a file costs its reader no more than a part of what it cost
-    its writer.
+    The course follows proven labels, so a file costs its reader at most a part of what it cost its writer.
     """
     expected = expected or ExpectedStream()
     links = [*accumulate(file.frames, following, initial=beginning(file.head))]
@@ -338,8 +337,8 @@ def _unexpected(head: Head, links: Sequence[bytes], expected: ExpectedStream) ->
 def _followed(
     head: Head, cases: Mapping[int, Case], count: int, links: Sequence[bytes], expected: ExpectedStream
 ) -> StreamVerification:
-    """Whether the ``count`` frames, which are proven, are by the models of the course. ``cases``: by the
-    first frame of each."""
+    """Judge whether the ``count`` frames, whose proofs are valid, are by the models that the course chose.
+    ``cases``: by the first frame of each."""
     bank, course, changes, known = head.bank, head.course(), list[int](), set[tuple[int, str]]()
     networks = dict[int, str]()
     models, labels, proofs = dict[int, int](), dict[int, int](), dict[int, int]()

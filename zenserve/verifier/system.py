@@ -1,4 +1,4 @@
-"""What a proof system is to a verifier: an object that documents and keys name, and that everybody asks.
+"""The interface of a proof system to a verifier: an object that documents and keys name by its id.
 
 ``registry`` has those that are installed. The prover's half is ``zenserve.prover.system``.
 """
@@ -55,7 +55,7 @@ class VerifyingKey(Hashable, Protocol):
 
     @property
     def setup(self) -> str:
-        """Who made it: one of the labels above."""
+        """The origin of the key: one of the labels above."""
 
     @property
     def digest(self) -> bytes:
@@ -67,11 +67,11 @@ class VerifyingKey(Hashable, Protocol):
 
     @property
     def public(self) -> int:
-        """How many public inputs there are."""
+        """The number of public inputs."""
 
     @property
     def linked_sizes(self) -> Sequence[int]:
-        """How many values each linked segment has, in order."""
+        """The number of values of each linked segment, in order."""
 
     @property
     def basis(self) -> bytes | None:
@@ -82,32 +82,33 @@ class VerifyingKey(Hashable, Protocol):
 
 
 class CommitmentScheme(ABC):
-    """How vectors are committed to, for any circuit."""
+    """A scheme of commitments to vectors, independent of any circuit."""
 
     id: ClassVar[str]
     commitment_bytes: ClassVar[int]
 
     @abstractmethod
     def check_form(self, opening: Mapping[str, Any]) -> None:
-        """Whether it is an opening in its one spelling, its ``blinding`` in hex. Raises ``FileFormatError``
-        (``file.json``).
+        """Check that it is an opening in its canonical form, its ``blinding`` in hex. Raises
+        ``FileFormatError`` (``file.json``).
         """
 
     @abstractmethod
     def check_opening(
         self, basis: bytes, commitment: bytes, values: Sequence[int], opening: Mapping[str, Any]
     ) -> Verdict:
-        """Whether ``commitment`` is to ``values``, under the commitment key of this identity, which the
-        caller trusts. How many values there must be, the caller knows. Never raises for data of this form.
+        """Judge whether ``commitment`` is to ``values``, under the commitment key with the identity
+        ``basis``, which the caller trusts. The caller checks the number of values. Never raises for data of
+        this form.
         """
 
     @abstractmethod
     def check_sum(
         self, basis: bytes, commitments: Sequence[bytes], totals: Sequence[int], opening: bytes
     ) -> Verdict:
-        """Whether ``commitments``, each to as many values as there are ``totals``, add up to these, value by
-        value, under the commitment key ``basis``: else ``sum_mismatch``, or what is wrong with them. That
-        none is counted twice is for the caller to see. Never raises.
+        """Judge whether ``commitments``, each to as many values as there are ``totals``, add up to the
+        totals, value by value, under the commitment key ``basis``: else ``sum_mismatch``, or the fault of the
+        data. The caller checks that no commitment is counted twice. Never raises.
         """
 
 
@@ -122,7 +123,7 @@ class VerifyingSystem(ABC):
     commitments: CommitmentScheme
     capabilities: ClassVar[frozenset[Capability]]
     judges_by_circuits: ClassVar[bool] = False
-    """Whether keys only name their circuits, which a verifier has to have."""
+    """True if keys only name their circuits, which a verifier must then have."""
     setups: ClassVar[Mapping[str, str]]
     reasons: ClassVar[Mapping[str, str]]
     most_proof_bytes: ClassVar[int]
@@ -133,7 +134,7 @@ class VerifyingSystem(ABC):
 
     @abstractmethod
     def check_transcript(self, document: Mapping[str, Any], key: Any) -> None:
-        """That this shows how ``key`` came to its secrets. Raises ``ZenError``."""
+        """Check that the transcript shows how the secrets of ``key`` were made. Raises ``ZenError``."""
 
     @abstractmethod
     def verify_groups(self, key: Any, groups: Sequence[Sequence[Claim]]) -> list[Flaw | None]:
@@ -145,8 +146,9 @@ class VerifyingSystem(ABC):
     def effort(
         self, proofs: Sequence[int], key: Mapping[str, Any], transcript: Mapping[str, Any] | None
     ) -> int:
-        """What it takes, at most, to verify proofs of so many bytes, and to read a key and its transcript
-        that nobody has looked at (empty where it is known): in quarters of a millisecond of a processor.
+        """Return an upper bound of the work to verify proofs of the given sizes in bytes, and to read a key
+        and its transcript, neither checked yet (empty where it is known): in quarters of a millisecond of a
+        processor.
         """
 
     @abstractmethod

@@ -43,7 +43,7 @@ _MISSING: Final = "a value is missing, and the model takes none there"
 
 
 class _CellError(ValueError):
-    """What is wrong with a cell, which is not quoted: it may be secret."""
+    """The fault of a cell. The cell is not quoted: it may be secret."""
 
     def __init__(self, code: Code, why: str) -> None:
         super().__init__(why)
@@ -82,7 +82,7 @@ class Column(_Public):
 
     @property
     def size(self) -> int:
-        """How many entries it becomes."""
+        """The number of entries that a cell of the column becomes."""
         return max(1, len(self.missing)) + self.flag
 
     @property
@@ -205,7 +205,7 @@ class TableSchema(_Public):
 
     @property
     def size(self) -> int:
-        """How many entries a row becomes."""
+        """The number of entries that a row becomes."""
         return sum(column.size for column in self.columns)
 
     @property
@@ -291,7 +291,7 @@ class TableSchema(_Public):
         )
 
     def class_name(self, label: float) -> str | None:
-        """What a label is called; None where it has no name."""
+        """Return the class name of a label; None if it has no name."""
         whole = round(label)
         return self.classes[whole] if self.classes and 0 <= whole < len(self.classes) else None
 
@@ -347,8 +347,7 @@ def _turned(column: Column, cell: Any, turn: int) -> Any:
 
 
 def is_rows(value: Any) -> bool:
-    """Whether it has rows of cells by names of columns: a table or a row of pandas', a mapping, or a list of
-    such."""
+    """Return whether the value has cells by column name: a pandas table or row, or one or more mappings."""
     if hasattr(value, "columns") or hasattr(value, "to_dict"):
         return True
     if isinstance(value, Mapping):
@@ -384,7 +383,7 @@ def _parsed(text: str) -> Any:
 
 
 def _written(category: Any) -> Any:
-    """What tells categories apart in files: whole floats are integers, and booleans are words."""
+    """Return the identity of a category in files: words for booleans; whole floats equal integers."""
     if isinstance(category, bool):
         return str(category).lower()
     return category

@@ -1,4 +1,4 @@
-"""What a statement says, in words.
+"""The words of a statement: its claim, and the lists of what is and is not said or verified.
 
 Written here and nowhere else: for the service, which makes statements, and for verifiers, who make the words
 again and never take them from a document.
@@ -144,7 +144,7 @@ def make_statement(
 
 
 def claim(description: Description, values: Values) -> str:
-    """What is claimed: the values that a reader asks for, then how they come about."""
+    """Return the claim in words: the values that a reader looks for, then how they were computed."""
     if description.scheme == "accuracy":
         facts = [_measured(description, values)]
     else:
@@ -179,7 +179,7 @@ def does_not_say(
     *,
     saturates: bool,
 ) -> list[str]:
-    """What a reader might take the claim to say, and would be wrong. ``setup``: the key's label."""
+    """Return sentences on what a reader might wrongly take the claim to say. ``setup``: the key's label."""
     scheme, away = description.scheme, _AWAY[description.norm]
     unsaid = [
         *([_REGISTRATION_UNSAID] if scheme == "registration" else []),
@@ -221,12 +221,12 @@ class Registered(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a verifier had beside a valid proof, all of it found to fit.
+    """The data that a verifier had beside a valid proof, all of it checked and consistent.
 
-    ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of the inputs and
-    ``dataset``, what they brought; ``opened``: what commitments are to that they had shown, by name;
-    ``shows_ceremony``: whether the key's file has its ceremony's transcript. ``table``: what columns and
-    classes are called.
+    ``expected``: the names, of ``documents.Expected``, that the verifier knew and compared; ``given``: the
+    inputs and ``dataset`` that the verifier supplied; ``opened``: the values, in words, of the commitments
+    that were opened, by name; ``shows_ceremony``: whether the key's file has its ceremony's transcript;
+    ``table``: the names of columns and classes.
     """
 
     expected: Collection[str]
@@ -238,7 +238,7 @@ class Seen(NamedTuple):
 
 
 def verified(statement: Statement, seen: Seen) -> list[str]:
-    """What the verifier of a valid proof may rely on."""
+    """Return sentences on what the verifier of a valid proof may rely on."""
     key, dataset = statement.verification_key, statement.dataset
     expected, given, opened, shows_ceremony, registration, _ = seen
     return [
@@ -262,7 +262,7 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
 
 
 def not_verified(statement: Statement, seen: Seen) -> list[str]:
-    """What they may not rely on."""
+    """Return sentences on what the verifier of a valid proof may not rely on."""
     expected, given, opened, shows_ceremony, registration, table = seen
     dataset = statement.dataset
     rests_on_registration = _COMMITTED_MODEL_UNSAID in statement.does_not_say
@@ -293,7 +293,8 @@ def not_verified(statement: Statement, seen: Seen) -> list[str]:
 
 
 def called(description: Description, values: Values, table: TableSchema) -> list[str]:
-    """What is shown, by the names that the ``table`` has for labels and columns. Nothing proves the names."""
+    """Return sentences on what is shown, with the names that the ``table`` has for labels and columns.
+    Nothing proves the names."""
     groups = sorted(description.public_inputs, key=lambda group: group.kind == INPUT)
     facts = [(group, _group_called(group, as_list(values.get(group.name, [])), table)) for group in groups]
     said = [(group, fact) for group, fact in facts if fact]
@@ -344,7 +345,8 @@ def _unsaid_of(registration: Registered, statement: Statement) -> list[str]:
 
 
 def _shards(dataset: Dataset, given: bool) -> str:
-    """Who has not seen the samples knows of shards alone: equal ones can have different commitments."""
+    """Return a sentence on the dataset's shards. ``given``: the verifier supplied the samples; without them
+    only the shards are known to be distinct, as equal samples can have different commitments."""
     count = len(dataset.shards)
     shards = "one shard" if count == 1 else f"{count} shards"
     if given:
@@ -356,7 +358,7 @@ def _shards(dataset: Dataset, given: bool) -> str:
 
 
 def privacy(description: Description, name: str) -> str:
-    """Whether the ``name``, such as an input, is ``public``, ``committed`` or ``private``."""
+    """Return whether the value ``name``, such as an input, is ``public``, ``committed`` or ``private``."""
     if name in description.commitments:
         return "committed"
     return "public" if any(group.name == name for group in description.public_inputs) else "private"
@@ -391,7 +393,7 @@ def _outputs(group: Group, integers: list[int]) -> str:
 
 
 def opens_to(kind: InputType, integers: Sequence[int]) -> str:
-    """What values of a type are, which an opening shows."""
+    """Return a sentence on the values of this type that an opening shows."""
     few = len(integers) <= _MOST_OUTPUTS
     begin = "" if few else f"{len(integers)} values that begin with "
     group = Group(name=OUTPUT, first=0, count=1, shape=[], scale=kind.scale, zero_point=kind.zero_point)
@@ -400,7 +402,8 @@ def opens_to(kind: InputType, integers: Sequence[int]) -> str:
 
 
 def _places(bounds: Group, integers: list[int], places: list[int]) -> str:
-    """Where outputs lie: of how many bounds each is at least that."""
+    """Return a sentence on the bounds between which outputs lie. ``places``: for each output, the number of
+    bounds that it reaches."""
     few = len(places) <= _MOST_OUTPUTS
     begin = "outputs are, in turn," if few else f"{len(places)} outputs begin with"
     ends, steps = _reals(bounds, integers)

@@ -119,7 +119,8 @@ def _size(column: Column) -> int:
 
 
 def _middle(column: Column) -> float:
-    """What stands for a missing value: a number that the column has, so that no range grows."""
+    """Return the number that replaces a missing value: one within the column's range, so that no range
+    grows."""
     return float(np.float32((column.cells[0] + column.cells[-1]) / 2))
 
 

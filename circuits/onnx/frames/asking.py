@@ -1,7 +1,7 @@
-"""What a fitted preparation makes of cells, found by asking it: which columns features depend on, and how.
+"""Black-box analysis of a fitted preparation: which columns each feature depends on, and how.
 
-Nothing is read off the classes of transformers, so that all are treated alike: a column at a time gets other
-cells, the others keep typical ones.
+The classes of transformers are not inspected, so that all are treated alike: one column at a time gets other
+cells, while all other columns keep typical cells.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Tabular:
 
 
 def is_table(rows: Any) -> bool:
-    """Whether rows have names of columns, words or missing values."""
+    """Return whether rows have column names, words or missing values."""
     if hasattr(rows, "columns"):
         return True
     array = np.asarray(rows)
@@ -171,7 +171,7 @@ def _asked(template: Template, transformers: Sequence[Any], *, gaps_anywhere: bo
 
 
 def _native(template: Template) -> Prepare:
-    """What a model reads of rows itself: numbers, and the places of categories."""
+    """Return the preparation for a model that reads rows itself: numbers, and the places of categories."""
 
     def prepare(rows: Any) -> Matrix:
         columns = []

@@ -33,8 +33,8 @@ class _Condition(NamedTuple):
 
 @dataclass
 class _Place:
-    """Where a column's entries are: of a number one, or, where it may be missing, one that then is less than
-    all numbers and one that is more."""
+    """The entries of a column: one for a number, or two for a number that may be missing. If it is missing,
+    the first entry is less than all numbers and the second is more."""
 
     column: Column
     first: int
@@ -131,7 +131,7 @@ class _Folding:
         return readers[0] if readers else None
 
     def _holds(self, condition: _Condition, features: Matrix) -> NDArray[np.bool_]:
-        """Whether the condition holds for the features of each row."""
+        """Return whether the condition holds for the features of each row."""
         return self._compared([condition] * len(features), features[:, condition.feature])
 
     def _compared(self, conditions: Sequence[_Condition], entries: Matrix) -> NDArray[np.bool_]:
@@ -198,7 +198,8 @@ class _Folding:
         return found
 
     def _reached(self, column: Column, features: list[int], end: float, way: float) -> float:
-        """How far beyond its end numbers of a column are asked for: logarithms are of positive ones alone."""
+        """Return the furthest number beyond the column's end for which the features are finite, ``end`` if
+        there is none: logarithms, for example, take positive numbers alone."""
         span = max(column.cells[-1] - column.cells[0], abs(end), 1.0)
         for times in _BEYOND:
             far = float(end + way * span * times)
@@ -208,7 +209,8 @@ class _Folding:
 
 
 def _rounder(one: float, other: float) -> bool:
-    """Whether the first of two float32 side by side is the one with fewer digits: a value of the table."""
+    """Return whether the first of two neighbouring float32 numbers has no more digits: it is then a value of
+    the table."""
     return len(f"{np.float32(one)!s}") <= len(f"{np.float32(other)!s}")
 
 

@@ -68,7 +68,7 @@ class Template:
         return hasattr(self.rows, "columns")
 
     def is_number(self, name: str) -> bool:
-        """Whether it is a column of numbers that none takes for categories."""
+        """Return whether the column is numeric and no transformer takes its numbers for categories."""
         return name not in self.categories and _is_numeric(self.kinds[name])
 
     def cells(self, name: str) -> list[Any]:
@@ -217,5 +217,5 @@ def plain(categories: Any) -> list[Category]:
 
 
 def is_gap(cell: Any) -> bool:
-    """Whether it is missing, and no word for it."""
+    """Return whether the cell is missing. A word for a missing value does not count."""
     return not isinstance(cell, str) and is_missing(cell)

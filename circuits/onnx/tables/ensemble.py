@@ -105,7 +105,7 @@ class Trees:
         return self.rebuilt(split)
 
     def scores(self, row: NDArray[Any]) -> NDArray[np.float64]:
-        """What the trees add up to for one row."""
+        """Return the sums of the trees' leaves for one row."""
         made: NDArray[np.float64] = np.sum(
             [self.leaves[self._leaf(root, row)] for root in self.roots], axis=0
         )
@@ -284,7 +284,7 @@ class Ensemble:
         roots: list[int] = []
 
         def place(at: int, target: int) -> tuple[int, int]:
-            """Where a node or a leaf stands, and whether it is a leaf."""
+            """Return the place of a node or a leaf, and 1 if it is a leaf, else 0."""
             if at < 0:
                 leaves.append((target, trees.leaves[~at][target]))
                 return len(leaves) - 1, 1

@@ -78,7 +78,8 @@ def ensemble_of(model: Any, *, coded: bool = False) -> Ensemble:
 
 
 def rounds_of(model: Any) -> int:
-    """Those that predictions take: of a model that stopped early up to the best one; 0 for all."""
+    """Return the number of rounds that predictions take: up to the best round of a model that stopped early,
+    else 0 for all."""
     try:
         return int(model.best_iteration) + 1
     except AttributeError:
@@ -86,7 +87,8 @@ def rounds_of(model: Any) -> int:
 
 
 def said_margin(booster: Any, rows: Any, rounds: int) -> Any:
-    """What it says of one row before its link: of zeros, what is beside its trees."""
+    """Return the margins of one row before the link function. For a row of zeros they contain the terms
+    outside the trees."""
     from xgboost import DMatrix
 
     kinds = booster.feature_types

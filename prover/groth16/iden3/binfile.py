@@ -102,7 +102,7 @@ def write_section(file: BinaryIO, number: int, chunks: Iterable[bytes | memoryvi
 
 
 def modulus_header(modulus: int) -> bytes:
-    """How iden3's headers name a field: the bytes an element takes (u32), then the modulus."""
+    """Return the field in iden3's headers: the bytes of an element (u32), then the modulus."""
     size = 8 * -(-modulus.bit_length() // 64)
     return struct.pack("<I", size) + modulus.to_bytes(size, "little")
 

@@ -1,8 +1,9 @@
-"""Who contributed to a ``.ptau`` file, and whether they did: what ``snarkjs powersoftau verify`` checks.
+"""The contributors to a ``.ptau`` file, and the checks that ``snarkjs powersoftau verify`` makes.
 
 Each contributor draws factors of τ, α and β, multiplies the powers by them, and leaves [τ]_1, [τ]_2, [α]_1,
-[β]_1, [β]_2 as they are then; and of each factor x a proof that it is known (Bowe, Gabizon, Miers, ePrint
-2017/1050, section 3): s and x s in G1, x q in G2 for a q that is hashed of s, x s and all that came before.
+[β]_1, [β]_2 as they are then; and for each factor x a proof of knowledge (Bowe, Gabizon, Miers, ePrint
+2017/1050, section 3): s and x s in G1, x q in G2 for a q that is hashed from s, x s and the transcript
+before.
 """
 
 from __future__ import annotations
@@ -92,10 +93,11 @@ def read(body: Bytes) -> list[Contribution]:
 
 
 def verify(contributions: Sequence[Contribution], powers: PowersOfTau, ceremony_power: int) -> None:
-    """Whether ``powers``, known to be powers of one secret, came from one by these contributions in turn.
+    """Check that ``powers``, known to be powers of one secret, result from these contributions in turn,
+    starting from 1.
 
-    ``ceremony_power``: of the ceremony; the powers may be the first of more. Raises ``CeremonyError``
-    (``ceremony.contribution``, its place as the field).
+    ``ceremony_power``: of the ceremony; the powers may be the first of a longer list. Raises
+    ``CeremonyError`` (``ceremony.contribution``, its place as the field).
     """
     if not contributions:
         return
@@ -187,7 +189,7 @@ def _follows(each: Contribution, before: dict[str, WordArray], challenge: bytes)
 
 
 def _is_its_beacon_s(each: Contribution, challenge: bytes) -> bool:
-    """Whether the proofs are the ones that the beacon determines; true without one."""
+    """Return whether the proofs are the ones that the beacon determines; true without a beacon."""
     if each.beacon is None:
         return True
     source = Source(iterate(each.beacon, each.rounds))
@@ -205,7 +207,7 @@ def _is_its_beacon_s(each: Contribution, challenge: bytes) -> bool:
 
 
 def _same_ratio(p: WordArray, p_by_x: WordArray, q: WordArray, q_by_x: WordArray) -> bool:
-    """Whether one x takes p to ``p_by_x`` in G1 and q to ``q_by_x`` in G2."""
+    """Return whether one x takes p to ``p_by_x`` in G1 and q to ``q_by_x`` in G2."""
     return pairings_cancel([(p[0], q_by_x[0]), (g1.neg(p_by_x)[0], q[0])])
 
 
@@ -219,7 +221,7 @@ def _generators() -> dict[str, WordArray]:
 
 
 def _first_challenge(power: int) -> bytes:
-    """What the first contributor is handed: every power is that of one."""
+    """Return the challenge to the first contributor: the hash of the powers of τ = α = β = 1."""
     n = 1 << power
     counts = (2 * n - 1, n, n, n, 1)
     points = (

@@ -1,4 +1,4 @@
-"""What iden3's formats have room for: Groth16 without segments."""
+"""The check that a statement fits iden3's formats: Groth16 without segments."""
 
 from __future__ import annotations
 

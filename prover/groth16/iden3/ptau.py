@@ -85,7 +85,7 @@ def read_ptau(
 
 
 def read_contributors(path: str | os.PathLike[str]) -> list[Contributor]:
-    """Who the file at ``path`` says contributed; ``read_ptau`` verifies that they did.
+    """Return the contributors that the file at ``path`` names; ``read_ptau`` verifies their contributions.
 
     Raises ``FileFormatError`` as ``read_ptau``.
     """
@@ -94,7 +94,7 @@ def read_contributors(path: str | os.PathLike[str]) -> list[Contributor]:
 
 
 def _counts(power: int) -> dict[str, int]:
-    """How many points of each kind powers for 2^power rows have."""
+    """Return the number of points of each kind in the powers for 2^power rows."""
     n = 1 << power
     return {"tau_g1": 2 * n - 1, "tau_g2": n, "alpha_g1": n, "beta_g1": n, "beta_g2": 1}
 

@@ -94,7 +94,7 @@ def _linear_combinations(rows: slice, matrices: tuple[Entries, Entries, Entries]
 
 
 def _positions(start: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the terms begin of linear combinations that begin at ``start`` and have ``count`` terms each."""
+    """Return the starts of the terms of linear combinations at ``start``, ``count`` terms each."""
     before = np.cumsum(count) - count
     return np.repeat(start + 1 - _TERM_WORDS * before, count) + _TERM_WORDS * np.arange(int(count.sum()))
 
@@ -120,7 +120,7 @@ def _read_constraints(body: Bytes, header: _Header) -> Iterator[Csr]:
 
 
 def _scan(words: NDArray[np.uint32], count: int) -> NDArray[np.int64]:
-    """Where each of ``count`` linear combinations begins: each is as long as its first word says."""
+    """Return the starts of ``count`` linear combinations: the first word of each is its number of terms."""
     if count > len(words):
         raise FileFormatError("file.length", f"{len(words)} words do not hold {count} linear combinations")
     view, size, position = words.data, len(words), 0

@@ -38,10 +38,10 @@ Point = TypeVar("Point", G1Point, G2Point)
 
 
 def export_verifying_key(key: VerifyingKey) -> dict[str, Any]:
-    """What ``snarkjs groth16 verify`` takes as ``verification_key.json``.
+    """Return the ``verification_key.json`` that ``snarkjs groth16 verify`` reads.
 
-    Without ``vk_alphabeta_12``, a pairing that is cached there and that snarkjs does not read.
-    Raises ``StatementError`` (``statement.segments``) where the key has segments.
+    It lacks ``vk_alphabeta_12``, a cached pairing that snarkjs does not read. Raises ``StatementError``
+    (``statement.segments``) if the key has segments.
     """
     require_plain(key.segments, "the verifying key")
     return {
@@ -78,9 +78,9 @@ def import_verifying_key(text: str | bytes, *, statement_digest: bytes = UNKNOWN
 
 
 def export_proof(proof: Proof) -> dict[str, Any]:
-    """What ``snarkjs groth16 verify`` takes as ``proof.json``.
+    """Return the ``proof.json`` that ``snarkjs groth16 verify`` reads.
 
-    Raises ``StatementError`` (``statement.segments``) where the proof has segments.
+    Raises ``StatementError`` (``statement.segments``) if the proof has segments.
     """
     require_plain(proof.segments, "the proof")
     return {**_HEADER, "pi_a": _from_g1(proof.a), "pi_b": _from_g2(proof.b), "pi_c": _from_g1(proof.c)}
@@ -98,7 +98,7 @@ def import_proof(text: str | bytes) -> Proof:
 
 
 def export_public_inputs(values: Sequence[int]) -> list[str]:
-    """What ``snarkjs groth16 verify`` takes as ``public.json``."""
+    """Return the ``public.json`` that ``snarkjs groth16 verify`` reads."""
     return [str(value) for value in values]
 
 

@@ -239,7 +239,7 @@ def _read_header(body: Bytes, system: ConstraintSystem) -> _Points:
 
 
 def _check_twins(name: str, in_g1: WordArray, in_g2: WordArray) -> None:
-    """Whether both hold the same multiple of their generators."""
+    """Check that both are one multiple of their generators. Raises ``FileFormatError`` (``file.shape``)."""
     if not pairings_cancel([(in_g1[0], g2.generator), (g1.neg(g1.generator), in_g2[0])]):
         raise FileFormatError(
             "file.shape", f"{name} in G1 and {name} in G2 are different numbers", field=f"{name}_g1"

@@ -47,8 +47,8 @@ class ResidentKeys:
         return GpuSession(self._device, resident, self._streams, key, system, z, report)
 
     def load(self, key: ProvingKey, system: ConstraintSystem, threads: int, report: Progress) -> ResidentKey:
-        """What a session needs on the device. What is kept makes way, and other keys where it would be slower
-        beside them.
+        """Return the key's data on the device, and load it if it is not there. Kept values are dropped to
+        make room; so are other keys, if the key would be slower beside them.
 
         Raises ``ResourceError`` (``resource.gpu_memory``).
         """
@@ -77,7 +77,7 @@ _MAKING: Final = Lock()
 
 
 def resident_keys(index: int) -> ResidentKeys:
-    """Those of this process on the device of this index, whichever thread asks first."""
+    """Return this process's resident keys on the device of this index, the same for all threads."""
     with _MAKING:
         return _resident_keys(backend(index))
 

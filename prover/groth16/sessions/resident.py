@@ -69,12 +69,12 @@ class Sum:
 
     @property
     def piece(self) -> Plan:
-        """What a sum brings at a time."""
+        """The plan of the points that a sum uploads at a time."""
         return self._plan(min(_PIECE, len(self._points)), bare=True)
 
     @property
     def table_bytes(self) -> int:
-        """What is on the device."""
+        """The bytes of the table on the device; 0 if the points do not stay there."""
         return 0 if self._resident is None else self._resident[0].plan.table_bytes
 
     def settle(self, share: float) -> None:
@@ -107,7 +107,7 @@ class Sum:
 
 
 class ResidentKey:
-    """What proofs with one key read on ``device``.
+    """The data on ``device`` that proofs with one key read.
 
     ``rows``: A, B and C of all rows, the anchoring ones at the end of A; sums over the key's points:
     ``quotient``, ``witness`` by section, ``committed``, ``known`` and ``linked`` by segment.
@@ -131,7 +131,7 @@ class ResidentKey:
 
     @property
     def wanted_bytes(self) -> int:
-        """What proofs that are as fast as they can be take."""
+        """The bytes on the device for proofs at the highest speed."""
         return self.table_bytes + _other_bytes(self._statement, self._scratch_bytes)
 
     def settle(self, threads: int) -> None:

@@ -1,4 +1,4 @@
-"""What takes a proof's time, where it is computed: commitments, sum-checks and openings of one witness."""
+"""The expensive part of a proof, on its device: commitments, sum-checks and openings of one witness."""
 
 from __future__ import annotations
 

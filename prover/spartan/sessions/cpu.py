@@ -140,7 +140,7 @@ class _Tables:
         return fr.to_ints(np.concatenate(left))
 
     def _numbers(self, found: Round) -> tuple[int, int]:
-        """What a round that has bound the tables says."""
+        """Return the numbers of a round, which has folded the tables in place if a variable was bound."""
         if self._bound is not None:
             self._tables = [table[: len(table) // 2] for table in self._tables]
         return self._read(found)

@@ -53,7 +53,7 @@ class _Turn(NamedTuple):
 
 
 class ResidentSystems:
-    """Those on one device that were used last, and turns for proofs: others wait until one is done."""
+    """The systems last used on one device, and turns for proofs: other proofs wait for a free turn."""
 
     def __init__(self, on: GpuBackend) -> None:
         self._device, self._kept = on.device, on.kept  # commitments, and workspaces
@@ -84,7 +84,7 @@ class ResidentSystems:
 
 
 def _place(resident: ResidentSystem, which: int) -> tuple[object, ...]:
-    """What a turn's workspace is kept by."""
+    """Return the key that a turn's workspace is kept by."""
     return resident.system.digest, resident.shape, which
 
 
@@ -93,7 +93,7 @@ _MAKING: Final = Lock()
 
 
 def resident_systems(index: int) -> ResidentSystems:
-    """Those of this process on the device of this index, whichever thread asks first."""
+    """Return this process's resident systems on the device of this index, the same for all threads."""
     with _MAKING:
         return _resident_systems(backend(index))
 
@@ -195,7 +195,7 @@ class GpuVector:
 
 
 def _answered(check: SumCheck, transcript: Transcript) -> tuple[Rounds, bytes]:
-    """What rounds said, and what is told beside. The transcript goes on behind them."""
+    """Return the rounds, and the values sent beside them. The transcript continues after the rounds."""
     found = check.told()
     transcript.state = found.state
     return Rounds(found.said, found.point, found.values), found.beside
@@ -226,7 +226,7 @@ class GpuSession:
         self._leaving.close()
 
     def _workspace(self, place: tuple[object, ...]) -> Workspace:
-        """What was kept there, or a new one."""
+        """Return the workspace that is kept there, or a new one."""
         found: Workspace | None = self._kept.take(place)
         if found is None or found.resident is not self._resident:
             size = workspace_bytes(self._system, self._shape)

@@ -1,7 +1,8 @@
-"""Where proofs are made on a GPU: what stays there of a constraint system, and what proofs write to.
+"""The device memory of proofs on a GPU: the resident arrays of a constraint system, and the arrays that
+proofs write to.
 
-Between two places where the host has its say, all that is launched is the same for all proofs of a system. So
-it is recorded with the first, and launched at once for all others: arrays stay where they are.
+Between two points where the host takes part, all proofs of a system launch the same kernels. The first proof
+records them, and each later proof launches the recording at once: arrays keep their addresses.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def voice(device: Device, count: int) -> Voice:
 
 
 class ResidentSystem:
-    """What proofs of a constraint system read on ``device``: ``rows``, A, B and C one under the other, to be
+    """The arrays on ``device`` that proofs of a constraint system read: ``rows``, A, B and C stacked, to be
     multiplied at once; ``columns``, their sum by the variables' places; the transform of code words."""
 
     def __init__(self, device: Device, system: ConstraintSystem, shape: Shape, threads: int) -> None:
@@ -130,7 +131,7 @@ class Level(NamedTuple):
         return self.check.given[:count], self.check.given[count:].view(np.uint32).reshape(-1)[:count]
 
     def letter(self, weights: FrArray, places: NDArray[np.uint32]) -> tuple[FrArray, FrArray]:
-        """What is given, on the host."""
+        """Return the weights and padded places as they are uploaded, on the host."""
         padded = np.zeros((-(-len(places) // _PLACES), _PLACES), np.uint32)
         padded.reshape(-1)[: len(places)] = places
         return weights, padded.view(np.uint64)
@@ -145,10 +146,10 @@ class Folded(NamedTuple):
 
 
 class Workspace:
-    """What proofs of a constraint system write to, one at a time. It is zeros before each, and ``erase``
-    makes it zeros again.
+    """The arrays that proofs of a constraint system write to, one proof at a time. They are zeros before each
+    proof, and ``erase`` makes them zeros again.
 
-    Where it ``stays`` for other proofs, what is launched is recorded when it is asked for the first time.
+    If the workspace ``stays`` for other proofs, the launches are recorded when they are first requested.
     """
 
     def __init__(self, resident: ResidentSystem, *, stays: bool) -> None:
@@ -306,7 +307,7 @@ class Workspace:
         self.resident.encode(words, nodes, code)
 
     def _folding(self) -> Iterator[Level]:
-        """What folds the combined row, tables by tables."""
+        """Yield the levels that fold the combined row, each from the tables that the level before left."""
         folding, tables = self.resident.shape.folding, self._combined
         codes = [self.resident.shape.code, *(level.code for level in folding.levels)]
         for code, count in zip(codes, folding.rounds, strict=True):
@@ -333,7 +334,7 @@ class Workspace:
             self._device.fill(array, 0)
 
     def _stream(self, count: int) -> Array:
-        """That so many elements are drawn from."""
+        """Return an array for the random words from which ``count`` elements are drawn."""
         wanted = words_for(count)
         return self._array(FR.element_bytes * (wanted + wanted % 2), np.uint8)
 

@@ -1,4 +1,4 @@
-"""Who one is, tenants, API keys, and the audit log."""
+"""Routes of the caller's identity, tenants, API keys, usage, and the audit log."""
 
 from __future__ import annotations
 
@@ -144,7 +144,10 @@ def revoke_key(runtime: RuntimeDep, principal: Manager, key_id: Id) -> None:
 
 @router.get("/usage", responses=problems.responses())
 def list_usage(runtime: RuntimeDep, principal: Manager, period: PeriodDep) -> Listing[UsageView]:
-    """What the tenant's jobs took that ended in this time, deleted ones too; with the scope `admin`, all."""
+    """List the resource use of the tenant's jobs that ended in this time, deleted jobs included.
+
+    With the scope `admin`, list that of all tenants.
+    """
     with runtime.database.read() as session:
         used = Books(session, principal.sight).between(period.since, period.until)
     return Listing(items=[UsageView.model_validate(row) for row in used], next_cursor=None)
@@ -165,7 +168,7 @@ def export_usage(runtime: RuntimeDep, principal: Manager, period: PeriodDep) -> 
 
 @router.get("/audit", responses=problems.responses())
 def list_audit(runtime: RuntimeDep, principal: Manager, window: WindowDep) -> Listing[AuditView]:
-    """Who did what, newest first: every change, every opening that was fetched, every key refused."""
+    """List the audit log, newest first: every change, every opening that was fetched, every key refused."""
     with runtime.database.read() as session:
         page = AuditLog(session, principal.sight).page(window)
     return listing(page, AuditView.model_validate)

@@ -75,8 +75,10 @@ def get_commitment(runtime: RuntimeDep, principal: Reader, commitment_id: Id) ->
 
 @router.get("/commitments/{commitment_id}/opening", responses=problems.responses(404))
 def get_commitment_opening(runtime: RuntimeDep, principal: Revealer, commitment_id: Id) -> OpeningFile:
-    """What convinces those who are shown the values that the commitment is to them. As secret as they are:
-    with it, guesses can be checked. The audit log notes who fetched it.
+    """Return the opening of the commitment.
+
+    The opening proves the committed values to those who are shown them. It is as secret as the values: with
+    it, guesses can be checked. The audit log notes who fetched it.
     """
     return commitments.reveal(runtime, principal, commitment_id)
 

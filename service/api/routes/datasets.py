@@ -190,9 +190,10 @@ def list_datasets(
 
 @router.get("/datasets/{dataset_id}/opening", responses=problems.responses(404, 409))
 def get_dataset_opening(runtime: RuntimeDep, principal: Revealer, dataset_id: Id) -> OpeningFile:
-    """What convinces those who hold the dataset that the shards' commitments are to it, for its owner to hand
-    on. Of a private dataset it is secret: with it, guesses can be checked. The audit log notes who
-    fetched it.
+    """Return the opening of the dataset's commitments, for its owner to hand on.
+
+    The opening proves to those who hold the dataset that the shards' commitments are to it. The opening of a
+    private dataset is secret: with it, guesses can be checked. The audit log notes who fetched it.
     """
     return datasets.reveal(runtime, principal, dataset_id)
 

@@ -1,4 +1,4 @@
-"""What endpoints ask FastAPI for."""
+"""FastAPI dependencies of the endpoints."""
 
 from __future__ import annotations
 
@@ -63,8 +63,9 @@ Known = Annotated[Principal, Depends(needs())]
 
 @dataclass(frozen=True)
 class Preference:
-    """What a caller would like (RFC 7240): to ``wait`` for the result, for so many seconds, at most a minute;
-    or a ``dry_run``, which makes nothing.
+    """The preferences of a caller (RFC 7240).
+
+    ``wait``: seconds to wait for the result, at most a minute. ``dry_run``: make nothing.
     """
 
     wait: int
@@ -95,7 +96,7 @@ PreferenceDep = Annotated[Preference, Depends(_preference)]
 
 @dataclass(frozen=True)
 class Patience:
-    """How many seconds a caller waits for the result, and its seat if it does."""
+    """The seconds that a caller waits for the result, and the caller's seat if it waits."""
 
     seconds: int = 0
     seat: Seat | None = None
@@ -115,7 +116,10 @@ PatienceDep = Annotated[Patience, Depends(_patience)]
 
 
 async def _wait(preference: PreferenceDep, patience: PatienceDep) -> Patience:
-    """Where a dry run is no choice. To pass over the wish would make what was not to be made."""
+    """Refuse a dry run, which proofs alone have.
+
+    To ignore the preference would make what the caller did not want to be made.
+    """
     if preference.dry_run:
         raise RequestError("request.invalid", "Prefer: a dry run is there for proofs alone", field="Prefer")
     return patience

@@ -30,8 +30,9 @@ LastEventId = Annotated[
 
 
 async def settled(seen: View, view: Callable[[], View], patience: Patience, response: Response) -> View:
-    """What ``view`` shows once the job is over, or when the caller's patience is or this process stops; the
-    answer says which. At first it is as ``seen``.
+    """Return the view once the job is over, the caller's wait ends, or this process stops.
+
+    ``seen``: the view at first. The response's status and headers tell which it was.
     """
     if patience.seat is not None:
         response.headers["Preference-Applied"] = f"wait={patience.seconds}"
@@ -49,8 +50,10 @@ async def settled(seen: View, view: Callable[[], View], patience: Patience, resp
 async def follow(
     runtime: Runtime, seat: Seat, seen: JobView, view: Callable[[], JobView], last_event_id: str | None
 ) -> AsyncIterator[ServerSentEvent]:
-    """What was missed, the present state, and whatever comes, until the job is over or deleted, or the
-    caller's key is no longer good.
+    """Yield the missed milestones, the present state and every change.
+
+    The events end once the job is over or deleted, the caller's key is no longer valid, or this process
+    stops.
     """
     for milestone in await run_in_threadpool(_missed, runtime, seen, last_event_id):
         yield ServerSentEvent(event="milestone", data=milestone, id=str(milestone.revision))

@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether the service can do its work."""
+"""Routes for liveness (the process runs) and readiness (the service can do its work)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zenserve.service.storage.repositories.workers import Workers
 router = APIRouter(tags=["health"], route_class=ApiRoute)
 
 LEAST_FREE_BYTES: Final = 256 << 20
-"""What a database, messages and a few proving keys need to go on."""
+"""The free bytes that a database, messages and a few proving keys need to go on."""
 
 
 class Health(BaseModel):

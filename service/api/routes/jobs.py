@@ -1,4 +1,4 @@
-"""What all resources have in common that jobs make: to be shown, followed, canceled, tried again."""
+"""Routes that all resources made by jobs have in common: show, follow, cancel, retry."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,10 @@ class JobRoutes(Generic[View]):
         patience: Patience,
         response: Response,
     ) -> View:
-        """What is made by ``ask``, which gives its id, as soon as it is over or the caller's patience is."""
+        """Submit with ``ask``, which returns an id, and return the resource.
+
+        The answer comes once the job is over or the caller's wait ends.
+        """
 
         def asked() -> View:
             return self.show(runtime, principal, ask())

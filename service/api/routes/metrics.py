@@ -1,4 +1,4 @@
-"""What operators and their machines ask: metrics, and which version this is."""
+"""Routes for operators and their monitoring: metrics and the version."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ router = APIRouter(tags=["operation"], route_class=ApiRoute)
 
 
 class Version(BaseModel):
-    """What is running here."""
+    """The versions, the kernels and the backends of the running service."""
 
     version: str = Field(description="Of the package, and so of its compiler.", examples=["0.1.0"])
     api: str = Field(description="The first part of the API's paths.", examples=["v1"])
@@ -75,7 +75,7 @@ def get_metrics(runtime: RuntimeDep, request: Request) -> Response:
 
 @router.get("/version", responses=problems.responses(429, 500, 503))
 def get_version(runtime: RuntimeDep, request: Request) -> Version:
-    """Which version this is."""
+    """Return the versions, the kernels and the backends of the running service."""
     with runtime.database.read() as session:
         backends = sorted({worker.backend for worker in Workers(session).live() if worker.backend})
     return Version(
@@ -96,7 +96,7 @@ def commit_of(settings: Settings) -> str | None:
 
 @cache
 def _checked_out() -> str | None:
-    git, checkout = shutil.which("git"), Path(service.__file__).parents[1]
+    git, checkout = shutil.which("git"), Path(service.__file__).parents[2]
     if git is None or not (checkout / ".git").exists():
         return None
     command = [git, "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

@@ -284,7 +284,7 @@ def delete_model(runtime: RuntimeDep, principal: Registrar, model_id: Id) -> Non
 
 @router.get("/models/{model_id}/receipt", responses=problems.responses(404, 409))
 def get_receipt(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Receipt:
-    """What this service signed about the registration: the model, its commitment, and when."""
+    """Return the service's signed receipt of the registration: the model, its commitment, and the time."""
     return Receipt.model_validate(_registered(runtime, principal, model_id).receipt)
 
 
@@ -304,8 +304,9 @@ def get_registration(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Pr
     | {200: {"content": {"application/octet-stream": {"example": "…"}}}},
 )
 def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Response:
-    """What the model's circuits can be compiled from, and `network` is the SHA-256 of: the network, with
-    weights and biases blanked where they are committed.
+    """Return the network that the model's circuits can be compiled from.
+
+    Weights and biases are blanked where they are committed. The model's `network` is the file's SHA-256.
     """
     model = _registered(runtime, principal, model_id)
     quantised = encryption.open_network(runtime, model)
@@ -320,7 +321,7 @@ def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Re
     | {200: {"content": {"text/html": {"example": "<!doctype html>…"}}}},
 )
 def get_report(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Response:
-    """What quantisation did, layer by layer, with plots: one file of HTML without scripts."""
+    """Return the quantisation report, layer by layer, with plots: one file of HTML without scripts."""
     found = models.report_page(_registered(runtime, principal, model_id))
     return Response(found, media_type="text/html", headers=REPORT_HEADERS)
 

@@ -16,13 +16,16 @@ router = APIRouter(include_in_schema=False)
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def first_page() -> Response:
-    """Where people go who were told an address and no more."""
+    """Redirect from the root of the service's address to the dashboard."""
     return RedirectResponse("/admin", 303)
 
 
 @router.api_route("/verify", methods=["GET", "HEAD"])
 async def verify_page() -> Response:
-    """Where a third party drops a proof and reads what it proves: a file that asks nobody, as it is kept."""
+    """Return the page on which a third party drops a proof and reads what it proves.
+
+    The page is one file, sent as it is stored; it makes no requests.
+    """
     return _html(
         pages.read()["verify.html"].content, {"Content-Security-Policy": pages.policy("verify.html")}
     )

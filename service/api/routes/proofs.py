@@ -152,8 +152,10 @@ def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> 
 
 @router.get("/proofs/{proof_id}/calldata", responses=problems.responses(404, 409, 422))
 def get_calldata(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ContractCalls:
-    """What is sent to the contract of the proof's key, which `/v1/verification-keys/{id}/contract` has: one
-    call for each shard, with its gas."""
+    """Return the calls to the contract of the proof's key: one for each shard, with its gas.
+
+    The contract is at `/v1/verification-keys/{id}/contract`.
+    """
     with runtime.database.read() as session:
         proof = Proofs(session, principal.sight).get(proof_id)
         key = VerificationKeys(session).get(_ready(proof).verification_key_id or "")

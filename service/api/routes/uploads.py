@@ -36,7 +36,7 @@ async def put_upload(
 
 @router.head("/uploads/{sha256}", response_class=Response, responses=problems.responses(404))
 def head_upload(runtime: RuntimeDep, principal: Uploader, sha256: Sha256) -> Response:
-    """Whether a file is there."""
+    """Tell whether a file is there."""
     with runtime.database.read() as session:
         Uploads(session).get(principal.tenant_id, sha256)
     return Response()

@@ -37,7 +37,7 @@ router = APIRouter(tags=["verification"], route_class=ApiRoute)
 
 
 class IssuerView(BaseModel):
-    """Who signs receipts."""
+    """A signer of receipts, named by its public key."""
 
     issuer: str = Field(description="Ed25519 public key, 32 bytes in hex.", examples=["5d" * 32])
     is_present: bool = Field(description="Whether new receipts are signed with it.", examples=[True])
@@ -119,8 +119,9 @@ def get_verification_key(
 def get_architecture_of_key(
     runtime: RuntimeDep, key_id: KeyId, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """What a key's circuit can be compiled from again, where its weights are committed: the network with
-    weights and biases blanked. Its SHA-256 is the key's `network`, so it needs no trust.
+    """Return the network from which the circuit of a key with committed weights can be compiled again.
+
+    Weights and biases are blanked. The file's SHA-256 is the key's `network`, so the file needs no trust.
     """
     with runtime.database.read() as session:
         network = VerificationKeys(session).get(key_id).circuit["network"]
@@ -155,8 +156,9 @@ def get_contract_of_key(runtime: RuntimeDep, key_id: KeyId) -> str:
 def get_circuit_of_key(
     runtime: RuntimeDep, request: Request, key_id: KeyId, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """What proofs under a key without a setup are judged by: every equation of its circuit. The key has its
-    digest, so it needs no trust. `Range` is heeded.
+    """Return the circuit, with every equation, by which proofs under a key without a setup are judged.
+
+    The key has the circuit's digest, so the file needs no trust. `Range` is supported.
     """
     with runtime.database.read() as session:
         VerificationKeys(session).get(key_id)

@@ -23,7 +23,7 @@ router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
 Event = Literal[EVENTS]  # type: ignore[valid-type]
 
 messages = APIRouter()
-"""What is sent, for the description of the API."""
+"""The messages to webhooks, for the description of the API."""
 
 
 class WebhookRequest(BaseModel):
@@ -93,8 +93,10 @@ class JobEnd(BaseModel):
 
 
 class Message(BaseModel):
-    """What a webhook is told. The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` say which
-    message it is, when it was sent, and that it is from here (https://www.standardwebhooks.com).
+    """A message to a webhook.
+
+    The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` give the message's id, the time of
+    sending, and the service's signature (https://www.standardwebhooks.com).
     """
 
     type: Event = Field(description="What happened.", examples=["proof.succeeded"])
@@ -103,7 +105,7 @@ class Message(BaseModel):
 
 
 class AttemptView(BaseModel):
-    """What became of one attempt."""
+    """The outcome of one attempt."""
 
     at: datetime = Field(description="When it was made.", examples=["2026-11-22T10:00:00Z"])
     status: int | None = Field(default=None, description="Of the answer; 2xx means that it arrived.")
@@ -204,7 +206,7 @@ def test_webhook(runtime: RuntimeDep, principal: Manager, webhook_id: Id) -> Del
 def list_deliveries(
     runtime: RuntimeDep, principal: Manager, webhook_id: Id, window: WindowDep
 ) -> Listing[DeliveryView]:
-    """What a webhook was told in the last thirty days, newest first, with every attempt."""
+    """List the messages to a webhook of the last thirty days, newest first, with every attempt."""
     with runtime.database.read() as session:
         Webhooks(session).get(webhook_id, principal.tenant_id)
         page = Deliveries(session).page(webhook_id, window)

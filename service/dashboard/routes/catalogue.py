@@ -168,7 +168,10 @@ def show_report(runtime: RuntimeDep, visitor: Reader, model_id: Id) -> Response:
 
 
 def _seconds(circuit: Circuit | None) -> Mapping[str, float] | None:
-    """What the stages of its proofs took of late, on processors if it was proven there."""
+    """Return the recent seconds of each stage of the circuit's proofs, on a CPU if it was proven there.
+
+    None if it was never proven.
+    """
     by_backend = (circuit.seconds or {}) if circuit else {}
     return by_backend.get("cpu") or next(iter(by_backend.values()), None)
 

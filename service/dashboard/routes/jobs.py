@@ -133,7 +133,7 @@ def download_proof(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response
 
 @router.get("/{job_id}/table")
 def download_table(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
-    """What the columns and classes of a proof's model are called, for verifiers."""
+    """Return the names of the columns and classes of a proof's model, for verifiers."""
     with runtime.database.read() as session:
         browsing = Browsing(session, visitor.principal.sight)
         table = browsing.table_of(_proof(browsing, job_id).model_id)
@@ -182,7 +182,10 @@ def _key(session: Session, visitor: Visitor, made: object) -> Key | None:
 
 
 def _call(session: Session, job: Job, made: object) -> Call | None:
-    """What is sent to the contract of the proof's key: None where it has no contract, or several shards."""
+    """Return the call to the contract of the proof's key.
+
+    None where there is no finished proof, no contract, or several shards.
+    """
     if not isinstance(made, Proof) or job.state != "succeeded" or made.proofs is not None:
         return None
     key = VerificationKeys(session).get(made.verification_key_id or "")
@@ -193,7 +196,7 @@ def _call(session: Session, job: Job, made: object) -> Call | None:
 
 
 def _proof(browsing: Browsing, job_id: str) -> Proof:
-    """That the job has made. Raises ``NotFoundError``, ``ConflictError``."""
+    """Return the proof that the job has made. Raises ``NotFoundError``, ``ConflictError``."""
     job, made = browsing.job(job_id).job, browsing.made_by(job_id)
     if not isinstance(made, Proof) or job.state != "succeeded":
         raise ConflictError(
@@ -226,8 +229,10 @@ def _course(browsing: Browsing, made: object) -> Course | None:
 
 
 def _kept(runtime: Runtime, visitor: Visitor, job_id: str) -> str:
-    """What the job makes. Raises ``NotFoundError``, ``AccessError`` (``auth.scope``) where it is not for the
-    visitor to stop or try again, and ``ConflictError`` for a shard: those are a matter of their proof's.
+    """Return the kind of the resource that the job makes.
+
+    Raises ``NotFoundError``, ``AccessError`` (``auth.scope``) where the visitor may not cancel or retry the
+    job, and ``ConflictError`` for a shard, which is canceled and retried with its proof.
     """
     with runtime.database.read() as session:
         job = Browsing(session, visitor.principal.sight).job(job_id).job

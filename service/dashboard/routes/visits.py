@@ -144,5 +144,5 @@ def _callback(request: Request) -> str:
 
 
 def _inside(path: str) -> str:
-    """Where they wanted to go, if it is a page of ours."""
+    """Return the path that the visitor asked for if it is a page of the dashboard, else ``/admin``."""
     return path if path.startswith(("/admin/", "/admin?")) and "\\" not in path else "/admin"

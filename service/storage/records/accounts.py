@@ -12,7 +12,7 @@ from zenserve.service.storage.records.base import Base
 
 
 class Tenant(Base):
-    """Whose things are whose, and how much of the service they may have. None: no limit of their own.
+    """An owner of resources, with limits on its use of the service. None: no limit of its own.
 
     SQLite adds no column that refers to another table and has a default: hence ``tenant_id`` is a foreign key
     in new tables only.
@@ -29,16 +29,16 @@ class Tenant(Base):
     retention_days: Mapped[int | None]
     """Proofs that are over are deleted after as many days."""
     served_at: Mapped[datetime | None]
-    """When a worker last took a job of its."""
+    """The time when a worker last took a job of this tenant."""
     suspended_at: Mapped[datetime | None]
     """Since when its keys are refused and its jobs not taken."""
     deleted_at: Mapped[datetime | None]
-    """When its end was asked for: the scheduler deletes what it has, and then this row."""
+    """The time when the tenant's deletion was requested: the scheduler deletes its data, then this row."""
     created_at: Mapped[datetime]
 
 
 class ApiKey(Base):
-    """What a caller shows. Only a digest of it is kept."""
+    """A caller's API key. Only a digest of its secret half is kept."""
 
     __tablename__ = "api_keys"
 
@@ -84,7 +84,7 @@ class IdentityLogin(Base):
 
 
 class AuditEntry(Base):
-    """Who did what, and to what. Never changed."""
+    """An entry of the audit log: the actor, the action and its target. Never changed."""
 
     __tablename__ = "audit_log"
     __table_args__ = (Index("audit_by_tenant", "tenant_id", "id"),)
@@ -115,7 +115,7 @@ class Upload(Base):
 
 
 class Usage(Base):
-    """What a job took, written when it ended, and kept when it is deleted. Never changed."""
+    """The resource use of a job, written when the job ended, and kept when it is deleted. Never changed."""
 
     __tablename__ = "usage"
     __table_args__ = (Index("usage_by_tenant", "tenant_id", "ended_at"),)

@@ -1,4 +1,4 @@
-"""What all tables are made of."""
+"""Shared parts of all tables."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ class Ceremony(Base):
     powers: Mapped[str] = mapped_column(String(64))
     """The powers of tau, in the store."""
     powers_contributions: Mapped[int | None]
-    """How many shared in making them."""
+    """The number of contributors to the powers."""
     closes_with: Mapped[str | None] = mapped_column(String(200))
-    """Where the value of its beacon will come from, from the announcement on."""
+    """The source of the beacon's value, from the announcement on."""
     rounds: Mapped[int | None]
     closing_at: Mapped[datetime | None]
     beacon: Mapped[str | None] = mapped_column(String(64))
@@ -48,7 +48,7 @@ class CeremonyCircuit(Base):
     circuit: Mapped[str] = mapped_column(String(64))
     """Its digest, by which the service has its keys."""
     form: Mapped[dict[str, Any]]
-    """What of its description tells it from others: scheme, privacy, what is revealed."""
+    """The fields of its description that tell it from others: scheme, privacy, what is revealed."""
     constraints: Mapped[int]
     statement: Mapped[str] = mapped_column(String(64))
     """With its description, in the store."""
@@ -63,7 +63,7 @@ class CeremonyCircuit(Base):
 
 
 class Contribution(Base):
-    """What one party, or a beacon, added to a ceremony: its job is the one that verifies it."""
+    """A contribution of one party, or of a beacon, to a ceremony. Its job verifies it."""
 
     __tablename__ = "contributions"
     __table_args__ = (Index("contributions_by_ceremony", "ceremony_id"),)
@@ -76,7 +76,7 @@ class Contribution(Base):
     """In the chain, from 1, once it is verified."""
     name: Mapped[str | None] = mapped_column(String(80))
     hashes: Mapped[list[Any] | None]
-    """What its contributor publishes: one for each circuit."""
+    """The hashes that its contributor publishes: one for each circuit."""
     job: Mapped[Job] = relationship(lazy="joined")
     handed: Mapped[list[HandedState]] = relationship(lazy="raise", passive_deletes="all")
 

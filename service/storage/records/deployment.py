@@ -1,4 +1,4 @@
-"""What is of the whole service."""
+"""Tables that concern the whole service: artifacts, totals, issuers."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Job(Base):
     expires_at: Mapped[datetime | None]
     """To be deleted then, once it is over."""
     labels: Mapped[dict[str, Any] | None]
-    """What its caller calls it by; ``JobLabel`` is their index."""
+    """The labels that the caller gave the job; ``JobLabel`` is their index."""
     size: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     """Bytes that were stored for it when it was asked for, sealed."""
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id"))

@@ -1,4 +1,7 @@
-"""How often commitments can still be opened, where a proof system bounds it (``zenserve.service.openings``)."""
+"""Tables of the openings left of commitments, where a proof system bounds their number.
+
+See ``zenserve.service.openings``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ class Ledger(Base):
     seen: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     """The most openings that a host told of. More than ``spent``: the database was restored, on all hosts."""
     place: Mapped[str | None] = mapped_column(String(80))
-    """Which file the host's note of ``spent`` is, where the database lies beside it: a copy is another."""
+    """The identity of the file of the host's note of ``spent``, where the database lies beside it.
+
+    A copy of the file has another.
+    """
 
 
 class Root(Base):
@@ -40,17 +46,17 @@ class Root(Base):
     """The id of what is committed to: it is deleted with that."""
     epoch: Mapped[str] = mapped_column(String(32))
     depth: Mapped[int]
-    """How many renewals there are from the registered one."""
+    """The number of renewals from the registered root to this one."""
     proofs: Mapped[int]
-    """How many openings are left for proofs: an opening is taken off before it is made."""
+    """The number of openings left for proofs: an opening is taken off before it is made."""
     renewals: Mapped[int]
-    """How many are left for renewals of it."""
+    """The number of openings left for renewals of this root."""
     height: Mapped[int]
-    """How many renewals may follow the next one."""
+    """The number of renewals that may follow the next one."""
     columns: Mapped[int] = mapped_column(server_default=text("0"))
-    """How many each of them shows. 0: counted by a version that did not say."""
+    """The number of columns that each opening shows. 0: counted by a version that did not record it."""
     opening: Mapped[str | None] = mapped_column(String(64))
-    """What opens it, its chain of renewals included: sealed, in the store. None: its owner has that."""
+    """Its opening, with its chain of renewals: sealed, in the store. None: its owner has the opening."""
     renewing_until: Mapped[datetime | None]
     """Of a registered one: whoever renews it ahead of time has until then."""
     created_at: Mapped[datetime]

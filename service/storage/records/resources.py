@@ -1,4 +1,4 @@
-"""What jobs make: models, datasets, proofs; and the keys of circuits."""
+"""Tables of what jobs make: models, datasets, proofs; and of the keys of circuits."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class VerificationKey(Base):
     document: Mapped[dict[str, Any]]
     """The key in its JSON form."""
     circuit: Mapped[dict[str, Any]]
-    """What the key proves: the description that the compiler gives of its circuit."""
+    """The compiler's description of the key's circuit: it says what the key proves."""
     transcript: Mapped[dict[str, Any] | None]
-    """How the key's ceremony came to its secrets."""
+    """The transcript of the ceremony in which the key's secrets were made."""
     system: Mapped[str] = mapped_column(String(40), server_default=FIRST)
     """The proof system that it is of."""
     created_at: Mapped[datetime]
@@ -109,9 +109,9 @@ class Model(Base):
     tolerates.
     """
     table: Mapped[dict[str, Any] | None]
-    """What its table's columns and classes are called (``zenserve.verifier.table``), if its file says."""
+    """The names of its table's columns and classes (``zenserve.verifier.table``), if its file has them."""
     report: Mapped[dict[str, Any] | None]
-    """What quantisation did, as ``zenserve.circuits.quantisation.Report`` has it."""
+    """The effects of quantisation, in the form of ``zenserve.circuits.quantisation.Report``."""
     estimate: Mapped[dict[str, Any] | None]
     """Of the default proof: ``constraints``, ``memory`` in bytes, ``cost`` in seconds."""
     verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
@@ -122,12 +122,12 @@ class Model(Base):
         .where(VerificationKey.id == verification_key_id)
         .scalar_subquery()
     )
-    """Who made that key."""
+    """The setup that made that key, as the key's document names it."""
     job: Mapped[Job] = relationship(lazy="joined")
 
     @hybrid_property
     def reference(self) -> str:
-        """What it is called beside its id: ``NAME@VERSION``."""
+        """The model's reference beside its id: ``NAME@VERSION``."""
         return f"{self.name}@{self.version}"
 
     @reference.inplace.expression
@@ -137,7 +137,10 @@ class Model(Base):
 
 
 class ModelName(Base):
-    """How many models a tenant registered under a name: versions of deleted models are not given again."""
+    """The number of models that a tenant registered under a name.
+
+    Versions of deleted models are not reused.
+    """
 
     __tablename__ = "model_names"
 
@@ -188,11 +191,11 @@ class Dataset(Base):
     """
     compared: Mapped[Compared] = mapped_column(String(16), server_default="labels")
     output: Mapped[str | None] = mapped_column(String(64))
-    """Which output of the network these are of, where there are several."""
+    """The output of the network that the labels or targets are of, where there are several."""
     picked_for: Mapped[str | None] = mapped_column(String(96))
     """The model's commitment, in hex: it was there before the samples were picked."""
     measure: Mapped[Measure | None] = mapped_column(String(16))
-    """What shards are made to fit; unless the caller says, the usual one (``engine.usual``)."""
+    """The measure that shards are made to fit; unless the caller says, the usual one (``engine.usual``)."""
     shard_size: Mapped[int | None]
     """Samples in one proof; where the caller does not say, the job does."""
     samples: Mapped[str] = mapped_column(String(64))
@@ -222,7 +225,7 @@ class Proof(Base):
     """The proof system: its model's."""
     scheme: Mapped[Scheme] = mapped_column(String(16))
     request: Mapped[dict[str, Any]]
-    """What was asked for, without what is secret."""
+    """The fields of the request, without its secrets."""
     input: Mapped[str | None] = mapped_column(String(64))
     """Sealed input and reference with their openings, until the job has ended."""
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"))
@@ -234,8 +237,9 @@ class Proof(Base):
     margins: Mapped[bytes | None] = mapped_column(LargeBinary)
     """Sealed, of a certificate: the label's lead by radius, which is more than the statement says."""
     difference: Mapped[dict[str, Any] | None]
-    """How far the integers are from the floats on this input (``zenserve.circuits.comparison.Difference``).
+    """The difference between the integers and the floats on this input.
 
+    In the form of ``zenserve.circuits.comparison.Difference``.
     """
     verification_key: Mapped[VerificationKey | None] = relationship(lazy="select")
     job: Mapped[Job] = relationship(lazy="joined")

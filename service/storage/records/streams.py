@@ -28,9 +28,9 @@ class Stream(Base):
     deadline_seconds: Mapped[int | None]
     """Of each frame, from when it was handed in."""
     backlog: Mapped[int]
-    """How many frames may wait or be proven at once."""
+    """The number of frames that may wait or be proven at once."""
     batch_seconds: Mapped[int | None]
-    """How long a frame waits for the others of its batch, where the rules have batches."""
+    """The seconds that a frame waits for the others of its batch, where the rules have batches."""
     challenge: Mapped[str | None] = mapped_column(String(200))
     """Of whoever asked for it; its head has it."""
     rules: Mapped[dict[str, Any]]

@@ -42,7 +42,7 @@ class Tenants:
         raise self.unknown(tenant_id)
 
     def is_live(self, tenant_id: str) -> bool:
-        """Whether there is this tenant, and it is not suspended."""
+        """Return whether the tenant exists and is not suspended."""
         tenant = self._session.get(Tenant, tenant_id)
         return tenant is not None and tenant.suspended_at is None
 

@@ -1,5 +1,6 @@
-"""What the dashboard pages through, of one tenant or of all: jobs with what they are about, models, circuits,
-webhooks.
+"""Queries of the dashboard's lists: jobs with their subjects, models, circuits, webhooks.
+
+The lists are of one tenant or of all.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ Query = TypeVar("Query", bound=Select[*tuple[Any, ...]])
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which jobs to list. Without a kind, all but shards, and where nothing else is asked for either, all but
-    streams' frames; ``text`` is a part of an id.
+    """The filters of a list of jobs.
+
+    Without a kind, all jobs but shards are listed and, where no other filter is set either, all but streams'
+    frames. ``text`` is a part of an id.
     """
 
     state: str = ""
@@ -45,7 +48,7 @@ class Wanted:
 
     @property
     def any(self) -> bool:
-        """Whether anything is asked for at all."""
+        """True if any filter is set."""
         return self != Wanted()
 
 
@@ -125,7 +128,7 @@ class Browsing:
         return self._about([job])[0]
 
     def made_by(self, job_id: str) -> Model | Dataset | Proof | Stream | Contribution | None:
-        """What this job makes."""
+        """Return the resource that this job makes; None where there is no row of it."""
         return (
             self._session.get(Proof, job_id, options=(raiseload(Proof.model),))
             or self._session.get(Model, job_id, options=_LEAN_MODEL)
@@ -157,11 +160,11 @@ class Browsing:
         ]
 
     def described(self, key_id: str) -> Mapping[str, Any]:
-        """What the circuit of this verification key is."""
+        """Return the description of this verification key's circuit."""
         return self._session.get_one(VerificationKey, key_id).circuit
 
     def table_of(self, model_id: str) -> Mapping[str, Any] | None:
-        """What the columns and classes of the model's table are called."""
+        """Return the names of the columns and classes of the model's table; None where it has no table."""
         return self._session.scalar(select(Model.table).where(Model.id == model_id))
 
     def shards(self, proof_id: str) -> Sequence[Job]:
@@ -250,7 +253,7 @@ class Browsing:
         return Page([(dataset, names[dataset.model_id]) for dataset in found.rows], found.next_cursor)
 
     def setup(self, key_id: str | None) -> str | None:
-        """Who made this verification key; None where there is none yet."""
+        """Return the setup that made this verification key; None where there is no key yet."""
         return self._session.scalar(select(_SETUP).where(VerificationKey.id == key_id))
 
     def circuits(self, window: Window) -> Page[Row[Circuit, str, str]]:
@@ -288,7 +291,7 @@ class Browsing:
         return dict(self._session.execute(query).all())
 
     def unfinished(self) -> dict[str, tuple[int, int]]:
-        """How many jobs of each tenant wait, and how many run."""
+        """Return the number of jobs of each tenant that wait, and the number that run."""
         queued, running = (func.count().filter(Job.state == state) for state in ("queued", "running"))
         query = (
             select(Job.tenant_id, queued, running)

@@ -32,7 +32,7 @@ class Ceremonies:
         return self._session.scalars(rows.order_by(CeremonyCircuit.position)).all()
 
     def contributions(self, ceremony_id: str) -> Sequence[Contribution]:
-        """Those that are part of it, in order."""
+        """Return the contributions that are part of the ceremony, in order."""
         rows = select(Contribution).where(
             Contribution.ceremony_id == ceremony_id, Contribution.place.is_not(None)
         )
@@ -53,9 +53,10 @@ class Ceremonies:
         return self._session.scalar(rows.where(mine, Job.state.not_in(TERMINAL)).limit(1))
 
     def delete(self, ceremony_id: str) -> list[str]:
-        """What was handed in to it, in the store. Its states may be another ceremony's as well, which started
-        from the same: they are swept. Raises ``NotFoundError``, and ``ConflictError`` (``conflict.in_use``)
-        while a job of it is not over.
+        """Delete the ceremony and return the digests, in the store, of what was handed in to it.
+
+        Its states may also belong to another ceremony with the same start, so they are left to the sweep.
+        Raises ``NotFoundError``, and ``ConflictError`` (``conflict.in_use``) while a job of it is not over.
         """
         ceremony = self.locked(ceremony_id)
         busy = None if ceremony.job.state in TERMINAL else ceremony_id
@@ -107,7 +108,7 @@ class Contributions:
         return self._session.scalars(rows.order_by(HandedState.position)).all()
 
     def drop_handed(self, contribution_id: str) -> list[str]:
-        """What they were in the store."""
+        """Delete the states handed in for the contribution and return their digests in the store."""
         gone = delete(HandedState).where(HandedState.contribution_id == contribution_id)
         return list(self._session.scalars(gone.returning(HandedState.content)))
 

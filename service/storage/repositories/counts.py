@@ -1,4 +1,4 @@
-"""How much there is of everything, for ``/metrics``."""
+"""Counts of all that the database has, for ``/metrics``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``zenserve doctor`` and the dashboard's page of the deployment ask the database."""
+"""Queries of ``zenserve doctor`` and of the dashboard's page of the deployment."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Made = TypeVar("Made", Model, Dataset, Proof, Ceremony, Stream)
 
 @dataclass(frozen=True)
 class Filters:
-    """What a list is to show; None: whatever it is."""
+    """The filters of a list; None: any value."""
 
     state: str | None = None
     created_after: datetime | None = None
@@ -136,7 +136,7 @@ def _conditions(
 
 
 def _of_rows(table: type[Made], filters: Filters) -> list[ColumnElement[bool]]:
-    """What is asked of the rows themselves, not of their jobs."""
+    """Return the conditions on the rows themselves, not on their jobs."""
     conditions: list[ColumnElement[bool]] = []
     if filters.model_id is not None and not issubclass(table, (Model, Stream)):
         conditions.append(table.model_id == filters.model_id)

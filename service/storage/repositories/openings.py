@@ -47,7 +47,10 @@ class Ledgers:
         return self._session.get(Ledger, _ONLY)
 
     def known(self, roots: Collection[str]) -> Sequence[Known]:
-        """Those of these roots that there are, each beside the row; none where there is none."""
+        """Return those of these roots that exist, each beside the ledger's row.
+
+        The list is empty if no root exists.
+        """
         if not roots:
             return []
         columns = Root.root, Root.epoch, Ledger.epoch, Ledger.seen, Ledger.spent
@@ -76,7 +79,7 @@ class Counts:
 
 
 class Roots:
-    """Those of one epoch, but where it says otherwise."""
+    """The roots of one epoch, except where a method's docstring says otherwise."""
 
     def __init__(self, session: Session, epoch: str) -> None:
         self._session = session
@@ -91,7 +94,7 @@ class Roots:
         return self._session.get(Root, root, populate_existing=True)
 
     def known(self, roots: Collection[str]) -> set[str]:
-        """Those of these that there are, whatever their epoch."""
+        """Return those of these roots that exist, of any epoch."""
         return set(self._session.scalars(select(Root.root).where(Root.root.in_(roots))))
 
     def retired(self, roots: Collection[str]) -> str | None:
@@ -106,16 +109,19 @@ class Roots:
         return self._first(registered, Root.proofs > 0, Root.depth.asc())
 
     def next_to_renew(self, registered: str) -> Root | None:
-        """That with the longest chain: what it stands for is used up before another is begun."""
+        """Return the root with the longest chain that can be renewed.
+
+        It is used up before another is begun.
+        """
         return self._first(registered, Root.renewals > 0, Root.depth.desc())
 
     def left(self, registered: str) -> int:
-        """How many proofs can be made before something has to take its place."""
+        """Return the number of proofs that can be made before another root has to take its place."""
         left = select(func.sum(Root.proofs)).where(Root.registered == registered, Root.epoch == self.epoch)
         return int(self._session.scalar(left) or 0)
 
     def claim_renewal(self, registered: str, until: datetime) -> bool:
-        """Whether nobody else renews it now. Whoever is told so has time ``until`` then."""
+        """Claim the renewal of the root ``until`` a time. Return False if another has claimed it."""
         free = or_(Root.renewing_until.is_(None), Root.renewing_until < clock(self._session))
         claimed = update(Root).where(Root.root == registered, free).values(renewing_until=until)
         return self._session.scalar(claimed.returning(Root.root)) is not None
@@ -135,7 +141,7 @@ class Roots:
         return self._session.scalars(select(Root).where(*mine)).all()
 
     def left_of_all(self) -> dict[str, int]:
-        """How many openings each of them has left, for proofs and renewals."""
+        """Return the number of openings that each root has left, for proofs and renewals."""
         rows = select(Root.root, Root.proofs + Root.renewals).where(Root.epoch == self.epoch)
         return {root: left for root, left in self._session.execute(rows)}  # noqa: C416  rows are no pairs
 

@@ -1,4 +1,4 @@
-"""What the dashboard's first page shows: the present and some time before it, from the tables alone."""
+"""Queries of the dashboard's first page: the present and some time before it, from the tables alone."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class StageTimes:
-    """What a stage took in those of the last jobs that had it, in seconds."""
+    """The times of a stage, in seconds, in those of the last jobs that had it."""
 
     name: str
     count: int
@@ -157,7 +157,10 @@ class Overview:
         return [found.get(name, QueueDepth(name, 0, 0, None)) for name in ("cpu", "gpu")]
 
     def slots(self, period: Range, moment: datetime) -> list[Slot]:
-        """What ended when, and what waited: of as many jobs as are looked at, the last ones."""
+        """Return the jobs that ended, and those that waited, in each slot of time.
+
+        Of the jobs that ended, the last ``MOST_ENDED`` are counted.
+        """
         slots = period.slots(moment)
         job, mine = self._ended(slots[0].start)
         index = case(*((job.finished_at >= slot.start, at) for at, slot in reversed([*enumerate(slots)])))

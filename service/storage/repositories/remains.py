@@ -1,4 +1,4 @@
-"""What a tenant that is on its way out still has."""
+"""The resources that a tenant in deletion still has."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Remains:
         return list(self._session.scalars(select(Tenant.id).where(Tenant.deleted_at.is_not(None))))
 
     def some(self, tenant_id: str, limit: int) -> list[tuple[Kind, str]]:
-        """What can be deleted, and jobs that can be canceled, in the order in which to do it."""
+        """Return at most ``limit`` resources to delete and jobs to cancel, in the order of deletion."""
         found: list[tuple[Kind, str]] = []
         for kind, ids in _of(tenant_id).items():
             rows = self._session.scalars(ids.limit(limit - len(found)))

@@ -78,7 +78,7 @@ class Models:
         return int(self._session.scalars(counted.returning(ModelName.versions)).one())
 
     def known(self, model_ids: Collection[str]) -> set[str]:
-        """Those of these that there are, whoever's."""
+        """Return those of these ids that exist, of any tenant."""
         return set(self._session.scalars(select(Model.id).where(Model.id.in_(model_ids))))
 
     def ready(self, model_id: str, field: str = "model_id", options: Sequence[ORMOption] = ()) -> Model:
@@ -192,7 +192,7 @@ class Commitments:
         return _found(self._session.scalar(rows), "commitment", commitment_id, field)
 
     def of_key(self, idempotency_key: str) -> Commitment | None:
-        """What this ``Idempotency-Key``, in its kept form, made before."""
+        """Return the commitment that this ``Idempotency-Key``, in its stored form, made before."""
         return self._session.scalar(select(Commitment).where(Commitment.idempotency_key == idempotency_key))
 
     def delete(self, commitment_id: str) -> Commitment:
@@ -267,7 +267,7 @@ class Proofs:
         return _found(self._session.scalar(query), "proof", proof_id, "proof_id")
 
     def each(self, proof_ids: Sequence[str]) -> Sequence[Proof]:
-        """Those that there are, in no order."""
+        """Return those of the proofs that exist, in no order."""
         return self._session.scalars(select(Proof).where(Proof.id.in_(proof_ids))).all()
 
     def delete(self, proof_id: str) -> Proof:
@@ -289,8 +289,10 @@ class Proofs:
         return proof
 
     def has_input(self, proof_id: str) -> bool:
-        """Whether what the proof is made from is still there: of an accuracy, its dataset, which then stays
-        until this transaction is over, and its shards' counts.
+        """Return whether the data that the proof is made from are still there.
+
+        An accuracy proof is made from its dataset, which then stays until this transaction is over, and its
+        shards' counts.
         """
         # Columns, not rows: a row that this session has may be of before the job was locked.
         columns = select(Proof.scheme, Proof.input, Proof.dataset_id).where(Proof.id == proof_id)
@@ -397,7 +399,10 @@ class Circuits:
         return self._session.get_one(Circuit, digest)
 
     def is_still(self, digest: str, proving_key: str) -> bool:
-        """Whether this is its proving key; nobody changes it before this transaction ends."""
+        """Return whether ``proving_key`` is the circuit's.
+
+        The row is locked: nobody changes it before this transaction ends.
+        """
         circuit = self._session.get(Circuit, digest, with_for_update={"of": Circuit}, populate_existing=True)
         return circuit is not None and circuit.proving_key == proving_key
 
@@ -495,7 +500,10 @@ def described(session: Session) -> dict[str, str]:
 
 
 def past(session: Session, rows: Select[str], moment: datetime, retention_days: int | None) -> Sequence[str]:
-    """Those of the ids, each joined with its job, that are over and to be deleted: ``Proofs.past``."""
+    """Return those of the ids that are over and due for deletion: ``Proofs.past``.
+
+    ``rows``: the ids, each joined with its job.
+    """
     by_days: defaultdict[int, list[str]] = defaultdict(list)  # a condition for each tenant were too many
     for tenant_id, days in session.execute(select(Tenant.id, Tenant.retention_days)):
         if rule := days or retention_days:
@@ -543,7 +551,10 @@ _NEWEST: Final = 0.5
 
 
 def learned(earlier: Mapping[str, float] | None, timings: Mapping[str, float]) -> dict[str, float]:
-    """What to expect of each stage after a proof that took this long, in the order of its stages."""
+    """Return the expected seconds of each stage after a proof with these timings.
+
+    They are in the order of the proof's stages.
+    """
     known = earlier or {}
     return {
         stage: round(_NEWEST * seconds + (1 - _NEWEST) * known.get(stage, seconds), 4)

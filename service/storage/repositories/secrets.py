@@ -29,7 +29,7 @@ class Column:
     in_store: bool
 
     def place(self, key: Sequence[str]) -> str:
-        """What it is sealed for, in the row of this key."""
+        """Return the place that the value is sealed for, in the row of this key."""
         return ":".join((self.kind, *key))
 
 

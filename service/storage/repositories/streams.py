@@ -71,14 +71,15 @@ class Streams:
         return found if len(found) == size else []
 
     def newest_frames(self, stream_id: str, before: int, limit: int) -> Sequence[Row[Frame, Job]]:
-        """Those before the number, the last first."""
+        """Return at most ``limit`` frames before the number, the last first."""
         rows = select(Frame, Job).join(Job, Job.id == Frame.id).order_by(Frame.number.desc()).limit(limit)
         these = Frame.stream_id == stream_id, Frame.number < before
         return self._session.execute(rows.where(*these)).all()
 
     def delete(self, stream_id: str) -> list[str | None]:
-        """What it and its frames were in the store. Raises ``NotFoundError``, and ``ConflictError``
-        (``conflict.in_use``) while a job of it is not over.
+        """Delete the stream and return the digests, in the store, of its files and its frames'.
+
+        Raises ``NotFoundError``, and ``ConflictError`` (``conflict.in_use``) while a job of it is not over.
         """
         stream = self.locked(stream_id)
         family = (Job.id == stream_id) | (Job.parent_id == stream_id)

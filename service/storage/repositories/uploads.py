@@ -32,20 +32,23 @@ class Uploads:
         return content
 
     def delete(self, tenant_id: str, sha256: str) -> str:
-        """What it was in the store. Raises ``NotFoundError``."""
+        """Delete the upload and return its digest in the store. Raises ``NotFoundError``."""
         upload = self.get(tenant_id, sha256)
         self._session.delete(upload)
         return upload.content
 
     def delete_expired(self, tenant_id: str, sha256: str, moment: datetime) -> str | None:
-        """What it was in the store; None where it is not there or not expired any more."""
+        """Delete the upload if it has expired and return its digest in the store.
+
+        None where it is not there or no longer expired.
+        """
         gone = delete(Upload).where(
             Upload.tenant_id == tenant_id, Upload.sha256 == sha256, Upload.expires_at < moment
         )
         return self._session.scalar(gone.returning(Upload.content))
 
     def bytes_of(self, tenant_id: str, but: str) -> int:
-        """How much the tenant has brought, without this one."""
+        """Return the number of bytes that the tenant has uploaded, without the file ``but``."""
         sizes = select(func.sum(Upload.size)).where(Upload.tenant_id == tenant_id, Upload.sha256 != but)
         return int(self._session.scalar(sizes) or 0)
 

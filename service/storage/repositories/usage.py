@@ -1,4 +1,4 @@
-"""What each tenant used: sums over the books, which are kept when jobs are deleted."""
+"""The usage of each tenant: sums over the books, which are kept when jobs are deleted."""
 
 from __future__ import annotations
 

@@ -19,15 +19,15 @@ from zenserve.service.storage.records.jobs import TERMINAL, Job
 from zenserve.service.storage.records.webhooks import Delivery, Webhook
 
 SUBJECTS = {"model": "model", "dataset": "dataset", "proof": "proof", "accuracy": "proof", "stream": "stream"}
-"""What the end of a job of this kind is told as. Shards are a matter of their proof's."""
+"""The subject of the message on a job's end, by the job's kind. A shard's end is left to its proof."""
 EVENTS = tuple(
     f"{subject}.{state}" for subject in ("model", "dataset", "proof", "stream") for state in TERMINAL
 )
 TEST = "webhook.test"
 BACKOFF = tuple(timedelta(seconds=n) for n in (5, 30, 120, 600, 3600, 4 * 3600, 12 * 3600))
-"""How long to wait after each attempt that failed; after one more, the message is given up."""
+"""The waiting times after each attempt that failed; after one more, the message is given up."""
 LEASE = timedelta(seconds=30)
-"""How long whoever sends has a message to itself: longer than an attempt can take."""
+"""The time that a sender has a message to itself: longer than an attempt can take."""
 DEAD_AFTER = timedelta(days=5)
 MOST_WEBHOOKS = 20
 
@@ -144,15 +144,17 @@ class Deliveries:
         return rows
 
     def is_due(self) -> bool:
-        """Whether there is anything to claim."""
+        """Return whether there is a message to claim."""
         query = select(Delivery.id).where(
             Delivery.state == "waiting", Delivery.next_at <= clock(self._session)
         )
         return self._session.scalar(query.limit(1)) is not None
 
     def record(self, delivery_id: str, attempt: dict[str, Any], *, arrived: bool) -> None:
-        """What became of an attempt. An endpoint that takes a message is alive; one that has taken none for
-        five days is told no more. A delivery that was deleted meanwhile is passed over.
+        """Record the outcome of an attempt.
+
+        An endpoint that takes a message is enabled; one that has taken none for five days is disabled. A
+        delivery that was deleted meanwhile is skipped.
         """
         row = self._session.get(Delivery, delivery_id, with_for_update={"of": Delivery})
         if row is None:
@@ -176,7 +178,7 @@ class Deliveries:
             self._session.execute(update(Delivery).where(waiting).values(state="given up"))
 
     def _is_dead(self, webhook_id: str, moment: datetime) -> bool:
-        """Whether nothing arrived since something that was to arrive five days ago."""
+        """Return whether a message has waited for five days, and none has arrived since it was made."""
         to_it = Delivery.webhook_id == webhook_id
         arrived = self._session.scalar(
             select(func.max(Delivery.next_at)).where(to_it, Delivery.state == "delivered")

@@ -46,7 +46,7 @@ class Workers:
         return self._session.scalar(select(func.max(Worker.heartbeat_at)))
 
     def live(self) -> Sequence[Worker]:
-        """Those that have lately shown life."""
+        """Return the workers with a recent heartbeat."""
         return self._session.scalars(
             select(Worker).where(self._lives()).order_by(Worker.started_at, Worker.id)
         ).all()

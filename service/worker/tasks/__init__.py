@@ -1,5 +1,7 @@
-"""What jobs do, by kind. Each runs in a worker, on a claimed job, and ends it in the transaction that writes
-its results."""
+"""Tasks of jobs, by kind.
+
+Each runs in a worker, on a claimed job, and ends the job in the transaction that writes its results.
+"""
 
 from __future__ import annotations
 

@@ -148,7 +148,10 @@ def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    """What all shards of a proof are proven with: to open it takes longer than to prove one on a card."""
+    """The data that all shards of a proof are proven with.
+
+    To open it takes longer than to prove one shard on a GPU.
+    """
 
     circuit: Accuracy
     batches: list[Batch]
@@ -191,8 +194,10 @@ def _compiled(runtime: Runtime, dataset: Dataset, asked: Mapping[str, Any]) -> t
 def _described(
     dataset: Dataset, opened: OpeningFile, batches: list[Batch], counts: list[bytes], blinding: bytes
 ) -> documents.Dataset:
-    """What the statement says of the dataset; how its commitments open, if it is public. ``counts``: the
-    commitments to them, whose sum ``blinding`` opens.
+    """Return the statement's description of the dataset.
+
+    It has the openings of the dataset's commitments if the dataset is public. ``counts``: the commitments to
+    the counts, whose sum ``blinding`` opens.
     """
     public = dataset.privacy == "public"
     return documents.Dataset(

@@ -111,7 +111,10 @@ def _taken(
     circuits: Sequence[CeremonyCircuit],
     files: Sequence[Path],
 ) -> list[_Taken]:
-    """What was handed in, verified against the states that it extends. Stage: "verify"."""
+    """Return the states that were handed in, verified against the states that they extend.
+
+    Stage: "verify".
+    """
     with runtime.database.read() as session:
         handed = Contributions(session).handed(row.id)
     taken = []

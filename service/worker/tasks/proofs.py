@@ -86,8 +86,10 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
 def _difference(
     runtime: Runtime, hold: Hold, proof: Proof, quantised: bytes, secrets: Mapping[str, Secret]
 ) -> Difference | None:
-    """How far the integers are from the floats on this input; None of models that have no floats. Stage:
-    "compare"."""
+    """Return the difference between the integers and the floats on this input.
+
+    None for models without floats. Stage: "compare".
+    """
     floats = encryption.open_floats(runtime, proof.model)
     if floats is None:
         return None
@@ -96,7 +98,7 @@ def _difference(
 
 
 def _is_accepted(proof: Proof) -> bool:
-    """Whether its owner said to prove however large the difference."""
+    """Return whether the owner asked to prove however large the difference."""
     return proof.model.accept_difference or bool(proof.request.get("accept_difference"))
 
 

@@ -50,7 +50,7 @@ class Keys:
     digest: str
     """Of the circuit."""
     basis: CommitmentKey | None
-    """What it links to, if it links to anything."""
+    """The basis that the circuit links to, if it links to any."""
     expected: dict[str, float] | None
     """Seconds per stage that its proofs took before, with this backend."""
     fresh: bool
@@ -58,7 +58,10 @@ class Keys:
 
 
 def model_opening(runtime: Runtime, model: Model) -> dict[str, Opening]:
-    """What proofs about the model link to, by the name of the segment: nothing where weights are public."""
+    """Return the openings that proofs about the model link to, by the name of the segment.
+
+    There are none where weights are public.
+    """
     if model.commitment is None or model.blinding is None:
         return {}
     data = runtime.vault.open(model.blinding, f"blinding:{model.id}")
@@ -101,8 +104,11 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
 
 
 def model_basis(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -> CommitmentKey:
-    """What commitments about the model are over: ``circuit`` is one of its network. Made, if nothing was
-    committed about it yet. Stage: "basis"."""
+    """Return the basis of commitments about the model.
+
+    ``circuit`` is one of its network. The basis is made if nothing was committed about the model yet. Stage:
+    "basis".
+    """
     values = intake.count_of(circuit.qgraph, model.weight_privacy)
     return require_basis(runtime, registry.find(model.system), values, hold.progress)
 

@@ -114,7 +114,10 @@ class Turn:
             )
 
     def write(self, session: Session, document: ProofDocument, proof: Proof) -> None:
-        """What is proven, in the transaction in which the jobs succeed. ``proof``: the row of the first."""
+        """Write the results in the transaction in which the jobs succeed.
+
+        ``proof``: the row of the first frame.
+        """
         values, link = document.statement.values, following(self.link, document)
         labels = [as_list(values[f"label/{name}"]) for name in (SEEN, ANSWER)]
         frames = [session.get_one(Frame, each) for each in (proof.id, *self.others)]
@@ -127,9 +130,10 @@ class Turn:
 
 
 def turn_of(runtime: Runtime, hold: Hold, proof: Proof, secrets: dict[str, Secret]) -> Turn:
-    """What the frame is to prove, with those that come after it if they are a batch: with the model and the
-    prior that the labels before it ask for. The last attempt is at the frame alone: what a batch fails of may
-    be its size. ``secrets``: of ``intake.frame_values``.
+    """Return the turn of the frame, with the frames that come after it if they are a batch.
+
+    The labels before the frame determine its model and its prior. The last attempt is at the frame alone: a
+    batch may fail because of its size. ``secrets``: of ``intake.frame_values``.
     """
     last = 1 < hold.claim.attempt == runtime.settings.max_attempts
     with runtime.database.read() as session:
@@ -164,7 +168,7 @@ def turn_of(runtime: Runtime, hold: Hold, proof: Proof, secrets: dict[str, Secre
 
 @dataclass
 class _Place:
-    """Where a stream is: ``number`` frames are behind it."""
+    """The position in a stream: ``number`` frames are behind it."""
 
     head: Head
     course: Course
@@ -172,7 +176,10 @@ class _Place:
     number: int = 0
 
     def pass_by(self, rows: Sequence[Row[bytes, int, int, dict[str, Any]]]) -> None:
-        """Those that are over, with what ``Streams.links`` has of them; of a batch that goes on none."""
+        """Advance past the frames that are over, given as rows of ``Streams.links``.
+
+        Frames of a batch that is not complete are not passed.
+        """
         while rows:
             link, seen, batch, problem = rows[0]
             size = 1 if batch is None else self.head.rules.batch or 1

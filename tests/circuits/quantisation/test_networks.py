@@ -334,7 +334,7 @@ def test_unknown_options_are_refused(options: dict[str, object], field: str) -> 
 
 
 @pytest.mark.parametrize("name", ["shallownet-mnist", "lenet-small-cifar", "lenet-face-small-orl"])
-@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("per_channel", [pytest.param(False, marks=pytest.mark.large), True])
 def test_on_real_images_accuracy_is_within_one_percent_of_onnxruntime(name: str, per_channel: bool) -> None:
     found = real.of(name)
     graph = zoo.network(name)

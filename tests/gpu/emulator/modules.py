@@ -21,7 +21,7 @@ from zenserve.gpu import times
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "gpu" / "source"
-HEADERS = ROOT / "kernels" / "include"
+HEADERS = ROOT / "zenserve" / "kernels" / "include"
 HERE = Path(__file__).parent
 PRELUDE = HERE / "prelude.hpp"
 CACHE = ROOT / ".pytest_cache" / "emulator"

@@ -1,4 +1,4 @@
-"""What a caller sends to the contract of ``zenserve.verifier.onchain.contract``: ``verify(bytes,uint256[])``."""
+"""What one sends to the contract of ``zenserve.verifier.onchain.contract``: ``verify(bytes,uint256[])``."""
 
 from __future__ import annotations
 

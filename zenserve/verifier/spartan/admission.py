@@ -35,7 +35,7 @@ class Commitment:
     tail: int
 
     def openings(self, code: Code) -> int:
-        """How many proofs can open it before their columns together tell its values."""
+        """Return the number of proofs that can open it before their columns together reveal its values."""
         return self.tail // code.queries
 
 

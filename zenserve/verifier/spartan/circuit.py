@@ -107,7 +107,8 @@ class Circuit:
 
 
 def totals(commitments: int, values: int) -> Circuit:
-    """That so many vectors add up, value by value, to the public inputs."""
+    """Return the circuit that shows that ``commitments`` vectors of ``values`` values add up, value by value,
+    to the public inputs."""
     first = 2 + values  # behind the constant one, the totals and a challenge that no row reads
     columns = [first + vector * (values + 1) + i for i in range(values) for vector in range(commitments)]
     sums = Matrix(range(0, len(columns) + 1, commitments), columns, [0] * len(columns), (1,))

@@ -1,8 +1,9 @@
-"""What must hold between the pads of a proof, so that its messages, less the pads, make two good sum-checks.
+"""The relations between a proof's pads that make its messages, less the pads, two valid sum-checks.
 
-Every number that a prover says of its witness is one-time padded: what was said is the truth and a pad. What
-a verifier would check is then a linear form in the pads, but for one product, of the claims a and b; the pads
-of both are multiplied beforehand, and the product shown to be right by a random triple (Beaver 1991).
+Every number that a prover sends about its witness is one-time padded: the message is the true number plus a
+pad. The verifier's checks are then linear forms in the pads, except for one product, of the claims a and b.
+The prover multiplies the pads of both beforehand, and a random triple shows that the product is correct
+(Beaver 1991).
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Form:
 
 @dataclass(frozen=True)
 class Said:
-    """What the prover said, padded: the coefficients of X and X^2 of the first sum-check's rounds, the
-    claims a, b and c, the coefficients of X^0 and X^2 of the second one's, the mask's inner product, and the
+    """The prover's padded messages: the coefficients of X and X^2 of the first sum-check's rounds, the claims
+    a, b and c, the coefficients of X^0 and X^2 of the second one's rounds, the mask's inner product, and the
     openings of the triple.
     """
 
@@ -92,8 +93,8 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Known:
-    """What the verifier computes: the combined matrices at both points, the known variables' part of the
-    witness at the second one, and the inner product of the combined row there.
+    """The numbers that the verifier computes: the combined matrices at both points, the known variables' part
+    of the witness at the second one, and the inner product of the combined row there.
     """
 
     matrices: int
@@ -102,7 +103,7 @@ class Known:
 
 
 def forms(pads: Pads, said: Said, drawn: Drawn, known: Known) -> list[Form]:
-    """What must be zero."""
+    """Return the forms that must be zero."""
     first, second, left, right, product = (Form(pads.code.field) for _ in range(FORMS))
 
     first.zero_rounds(said.outer, drawn.zero, drawn.outer, 0)

@@ -45,7 +45,7 @@ class Code:
 
     @property
     def degree(self) -> int:
-        """How many coefficients a row has, its tail included."""
+        """The number of coefficients of a row, its tail included."""
         return 1 << self.log_degree
 
     @property
@@ -54,7 +54,7 @@ class Code:
 
     @property
     def radius(self) -> int:
-        """How many wrong entries are decoded uniquely."""
+        """The number of wrong entries up to which decoding is unique."""
         return (self.length - self.degree) // 2
 
     @property

@@ -23,7 +23,7 @@ _HEADER: Final[Mapping[str, str | int]] = {"format": "zenserve opening", "versio
 
 @dataclass(frozen=True)
 class Rows:
-    """What commitments of one kind have in common: the code, and how many random places a row has."""
+    """The parameters that commitments of one kind share: the code, and a row's number of random places."""
 
     code: Code
     tail: int

@@ -40,22 +40,22 @@ class Field:
 
     @property
     def order(self) -> int:
-        """How many elements there are."""
+        """The number of elements of the field."""
         return int(self.modulus**self.degree)
 
     @cached_property
     def element_bytes(self) -> int:
-        """How many bytes an element takes, little-endian."""
+        """The number of bytes of an element, little-endian."""
         return (self.modulus.bit_length() + 7) // 8
 
     @cached_property
     def bits(self) -> float:
-        """How many whole bits of randomness an element has."""
+        """The number of whole bits of randomness of an element."""
         return self.modulus.bit_length() - 1
 
     @property
     def wide_bytes(self) -> int:
-        """How many random bytes ``from_wide`` takes."""
+        """The number of random bytes that ``from_wide`` takes."""
         return WIDE
 
     def reduce(self, value: int) -> int:
@@ -158,7 +158,7 @@ class Field:
         return b"".join(value.to_bytes(self.element_bytes, "little") for value in values)
 
     def are_canonical(self, data: bytes) -> bool:
-        """Whether the integers that stand there are below the modulus."""
+        """Return whether all integers in ``data`` are below the modulus."""
         return max(self.from_bytes(data), default=0) < self.modulus
 
     def from_bytes(self, data: bytes) -> list[int]:
@@ -195,7 +195,7 @@ class Extension(Field):
 
     @cached_property
     def element_bytes(self) -> int:
-        """How many bytes an element takes: its coefficients, from that of 1 on, each little-endian."""
+        """The number of bytes of an element: its coefficients, lowest degree first, each little-endian."""
         return self.degree * self.base.element_bytes
 
     @cached_property
@@ -271,7 +271,7 @@ BEAR: Final = Field(15 * 2**27 + 1, 31, 27)
 """BabyBear, the base field of the tensor system."""
 
 BEAR5: Final = Extension(BEAR.modulus, BEAR.generator, BEAR.two_adicity, 5, 2)
-"""Where its challenges are from."""
+"""The extension of BabyBear that challenges are drawn from."""
 
 FR: Final = Field(0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001, 5, 32)
 """The scalars of BLS12-381."""

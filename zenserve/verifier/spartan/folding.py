@@ -47,7 +47,8 @@ def shown(folding: Folding, claim: Claim, told: Folded, transcript: Transcript, 
 
 
 def _left(folding: Folding, claim: Claim, told: Folded, transcript: Transcript, reader: Reader) -> int | None:
-    """What the claim lacks at the end, None where something else is opened than was committed to."""
+    """Return the difference that remains of the claim at the end, zero if it holds; None if an opening does
+    not match its commitment."""
     field, point, opened = folding.beside.field, list[int](), list[_Opened]()
     first = transcript.challenges("weights", len(claim.columns))
     value = claim.product + field.dot(first, claim.columns)

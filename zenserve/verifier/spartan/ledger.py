@@ -1,8 +1,8 @@
-"""How sure a proof is: every way in which a false statement can pass, with its probability.
+"""The soundness of a proof: every way in which a false statement can pass, with its probability.
 
-Round by round, against provers of any strength: what one hash query can gain. The Fiat-Shamir transform costs
-a factor of the queries that a prover makes, and their square over 2^256 for collisions (BCS16, ePrint
-2023/1071). Each term is derived in docs/spartan.md.
+The probabilities are per round, against provers of any strength: the gain of one hash query. The Fiat-Shamir
+transform costs a factor of the number of queries that a prover makes, and its square over 2^256 for
+collisions (BCS16, ePrint 2023/1071). Each term is derived in docs/spartan.md.
 """
 
 from __future__ import annotations

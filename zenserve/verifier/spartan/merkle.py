@@ -35,7 +35,7 @@ def node(left: bytes, right: bytes) -> bytes:
 
 
 def root(top: bytes, values: int, tail: int, log_degree: int, log_length: int) -> bytes:
-    """What a tree is committed to by: its node 1, and the shape of the matrix over whose columns it is."""
+    """Return the commitment to a tree: the hash of its node 1 and the shape of the matrix below it."""
     shape = b"".join(number.to_bytes(8, "little") for number in (values, tail, log_degree, log_length))
     return blake3(top + shape, key=_ROOT_KEY).digest()
 
@@ -51,7 +51,7 @@ def siblings(places: Sequence[int], log_leaves: int) -> list[int]:
 
 
 def siblings_count(places: Sequence[int], log_leaves: int) -> int:
-    """How many ``siblings`` there are."""
+    """Return the number of ``siblings``."""
     known, count = {(1 << log_leaves) + place for place in places}, 0
     for _ in range(log_leaves):
         above = {node // 2 for node in known}

@@ -37,8 +37,8 @@ class Opening:
 
 @dataclass(frozen=True)
 class Folded:
-    """What is told of a vector, but for openings (``zenserve.verifier.spartan.folding``): ``messages``, the
-    roots of its levels and the last vector, as bytes, and the ``rounds`` behind each.
+    """The messages about a folded vector, without openings (``zenserve.verifier.spartan.folding``):
+    ``messages``, the roots of its levels and the last vector, as bytes, and the ``rounds`` after each.
     """
 
     messages: Sequence[bytes]
@@ -118,8 +118,8 @@ class Reader:
         salted: Sequence[bool],
         field: Field | None = None,
     ) -> list[Opening]:
-        """Those of matrices of so many rows, at the same places. ``salted``: which ones have salts. Entries
-        are of the proof's field, or of ``field``."""
+        """Read the openings, at the same places, of matrices with the given numbers of ``rows``. ``salted``:
+        whether each has salts. Entries are of the proof's field, or of ``field``."""
         field, hashes = field or self._field, siblings_count(places, log_leaves)
         column_bytes = DIGEST_BYTES * sum(salted) + field.element_bytes * sum(rows)
         self._require(len(places) * column_bytes + DIGEST_BYTES * hashes * len(rows))

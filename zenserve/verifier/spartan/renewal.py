@@ -1,10 +1,11 @@
-"""That two commitments are to the same values: one whose openings are nearly spent hands on to one with fresh
-random numbers (docs/spartan.md, "Renewals").
+"""Proofs that two commitments are to the same values: a commitment whose openings are nearly spent is
+replaced by one with fresh random numbers (docs/spartan.md, "Renewals").
 
 Both have one shape, width k. With r, s drawn after both roots, and eq(s, ·) of the first k columns alone,
-sum_ij eq(r, i) (old_ij - new_ij) eq(s, j) = 0 shows it. Each combination of rows is a masked row of its own,
-so that each matrix is near to code words by itself: their difference alone may be so where neither is, and
-the errors of a chain's proofs would add up beyond what is decoded uniquely.
+sum_ij eq(r, i) (old_ij - new_ij) eq(s, j) = 0 shows it. Each combination of rows has a masked row of its own,
+so that each matrix by itself is near to code words. A masked row for the difference alone would show that
+only the difference is near, and the errors of a chain's proofs would add up beyond the radius of unique
+decoding.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def row_count(rows: Rows, size: int) -> int:
 
 
 def begin(rows: Rows, size: int, old: bytes, new: bytes) -> Transcript:
-    """What both have seen of commitments to ``size`` values."""
+    """Return the transcript at the start: what both parties know of commitments to ``size`` values."""
     code = rows.code
     numbers = (code.log_degree, code.log_length, code.query_bits, rows.tail, size)
     statement = b"renewal" + b"".join(number.to_bytes(8, "little") for number in numbers)
@@ -60,8 +61,8 @@ def weights(rows: Rows, size: int, transcript: Transcript) -> tuple[list[int], l
 
 
 def is_renewed(rows: Rows, size: int, old: bytes, new: bytes, proof: bytes) -> bool:
-    """Whether ``old`` and ``new`` are commitments, near to code words, to the same ``size`` values. Never
-    raises for bad data.
+    """Return whether ``old`` and ``new`` are commitments, near to code words, to the same ``size`` values.
+    Never raises for bad data.
     """
     reader = Reader(rows.code.field, proof)
     try:

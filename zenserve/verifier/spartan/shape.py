@@ -1,9 +1,9 @@
-"""Where the variables of a statement stand in the matrices that a proof commits to.
+"""The layout of a statement's variables in the matrices that a proof commits to.
 
-Rows have 2^log_degree places. What the verifier knows fills the first ones; each segment, and the
+Rows have 2^log_degree places. The values that the verifier knows fill the first ones; each segment, and the
 private variables, have rows of their own, whose last places are the tail: random numbers, which hide what
 columns show. A variable's place is row 2^log_degree + column, and the witness, tails included, is a
-multilinear polynomial over the bits of that, the highest first. No constraint reads a tail.
+multilinear polynomial over the bits of that place, the highest first. No constraint reads a tail.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Shape:
 
     @cached_property
     def row_variables(self) -> int:
-        """How many variables of the witness's polynomial choose the row."""
+        """The number of variables of the witness's polynomial that choose the row."""
         return (self.parts[-1].first + self.parts[-1].rows - 1).bit_length()
 
     @property
@@ -90,13 +90,13 @@ class Shape:
 
     @property
     def opened_rows(self) -> tuple[int, ...]:
-        """How long a column is in each root: the private one has the mask beside."""
+        """The length of a column in each root: that of the private variables includes the mask."""
         return tuple(part.rows + (part is self.parts[-1]) for part in self.parts)
 
     @cached_property
     def salted(self) -> tuple[bool, ...]:
-        """Which roots' openings have salts: those of the roots that a proof makes are the same, and in the
-        first one's."""
+        """For each root, whether its openings contain salts: linked roots' do. The roots that a proof makes
+        share their salts, which only the first one's openings contain."""
         made = [index for index, part in enumerate(self.parts) if not part.linked]
         return tuple(part.linked or index == made[0] for index, part in enumerate(self.parts))
 

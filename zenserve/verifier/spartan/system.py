@@ -76,8 +76,8 @@ class RowsOverFr(CommitmentScheme):
 
 
 class KnownCircuit(Matrices, Protocol):
-    """What a verifier trusts: the matrices, and which variables and rows they are of. ``nbytes``: about what
-    it takes in memory.
+    """The circuit that a verifier trusts: the matrices, and the variables and rows that they have.
+    ``nbytes``: its approximate size in memory.
     """
 
     @property
@@ -100,7 +100,7 @@ class SpartanVerifier(VerifyingSystem):
     reasons = REASONS
     most_proof_bytes = 1 << 26
     field: ClassVar[Field] = FR
-    """What it computes with."""
+    """The field that the system computes in."""
     most_circuit_bytes: ClassVar[int] = 1 << 30
     """Of the circuits that it judges by, those it was last given; the last one stays, whatever it takes."""
 

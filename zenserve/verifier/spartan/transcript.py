@@ -19,7 +19,8 @@ _PLACE: Final = Struct("<I")
 
 
 class Transcript:
-    """What prover and verifier have both seen. A challenge is a function of it, and becomes a part of it."""
+    """The messages that prover and verifier have both seen. A challenge is a function of the transcript, and
+    becomes a part of it."""
 
     def __init__(self, field: Field, statement: bytes, context: str = _START) -> None:
         """``context``: of the protocol; ``statement``: what is fixed before anything is said."""
@@ -68,6 +69,6 @@ class Transcript:
 
 
 def frame(label: str, length: int) -> bytes:
-    """What stands before a message of ``length`` bytes."""
+    """Return the header that precedes a message of ``length`` bytes."""
     said = label.encode()
     return bytes([len(said)]) + said + length.to_bytes(8, "little")

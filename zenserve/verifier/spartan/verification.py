@@ -1,4 +1,4 @@
-"""Whether a proof holds. Plain Python: the matrices alone are evaluated by whoever has them."""
+"""Verification of a proof, in plain Python. Only the matrices are evaluated elsewhere (``Matrices``)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Matrices(Protocol):
 
 
 def begin(shape: Shape, digest: bytes, public: Sequence[int], commitments: Sequence[bytes]) -> Transcript:
-    """What is fixed before a proof: the statement, its public inputs, the commitments from outside."""
+    """Return the transcript of what is fixed before a proof: the statement, its public inputs and the
+    commitments from outside."""
     code = shape.code
     numbers = [code.log_degree, code.log_length, code.query_bits, shape.log_rows]
     numbers += [shape.public, shape.challenges, len(shape.parts)]

@@ -1,1 +1,1 @@
-"""What a stream of frames asks of a bank of models, recomputed by whoever verifies: integers, no floats."""
+"""The choice of a bank's model for each frame of a stream, which verifiers recompute: integers, no floats."""

@@ -1,4 +1,4 @@
-"""Which model is enough: models of the same classes, and what each answered to samples that were profiled."""
+"""The choice of a sufficient model, among models of the same classes, by outputs for profiled samples."""
 
 from __future__ import annotations
 

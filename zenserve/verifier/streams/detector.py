@@ -1,14 +1,15 @@
-"""When the classes of a stream change: online change points over run lengths.
+"""Detection of changes in the classes of a stream: online change points over run lengths.
 
 Adams and MacKay, Bayesian Online Changepoint Detection (arXiv 0710.3742), algorithm 1, for labels. A *run* is
-a guess: that the classes have been the same since its start. Of ``n`` labels of a run, ``n_j`` of class
-``j``, the next is ``j`` with probability
+a hypothesis: the classes have been the same since its start. After ``n`` labels of a run, ``n_j`` of them of
+class ``j``, the next label is ``j`` with probability
 
     (1 - 1/noise) (n_j + 1/d) / (n + 1)  +  (1/noise) 1/d
 
-by a Dirichlet prior of ``1/d`` a class, and as one label of ``noise`` is anybody's: else one wrong label
-would end a run. A run that begins now has seen nothing, so that every label has ``1/d``; with the evidence of
-the runs before it, as in the paper of Palleon, no change would ever be likelier than none.
+by a Dirichlet prior of ``1/d`` a class, if one label in ``noise`` is of any class: without this term, one
+wrong label would end a run. A run that begins now has seen nothing, so that every label has probability
+``1/d``. If it had the evidence of the runs before it, as in the paper of Palleon, a change would never be
+likelier than none.
 
 Weights are integers, rounded down: the same in every language.
 """
@@ -58,7 +59,8 @@ class Detector:
         self.run = Run(0, 0, {})
 
     def observe(self, label: int) -> bool:
-        """Whether the classes changed: a later run, at most half as long, is believed from this frame on."""
+        """Take a frame's label and return whether the classes changed: from this frame on, a later run, at
+        most half as long, is believed."""
         total = sum(map(_weight, self._runs)) if self._runs else _UNIT
         self._grow(label)
         self._runs.append(

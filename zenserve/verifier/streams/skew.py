@@ -1,4 +1,4 @@
-"""What a run says of the next frame: how likely each class is, and what that adds to a model's outputs."""
+"""The shares of the classes, estimated from a run, and the prior that they add to a model's outputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def frames(seen: Seen) -> int:
 
 
 def _weights(seen: Seen, tables: Tables, found: Sequence[int]) -> list[int]:
-    """What each class explains of the labels, beside how likely it is; ``ONE << 32`` a label in all."""
+    """Return each class's weight: the factor by which a step of expectation-maximisation multiplies its
+    share. The weights, times the shares, add up to ``ONE << 32`` a label."""
     classes, whole, common = len(found), sum(found), 0
     own = [0] * classes
     for said, table in zip(seen, tables, strict=True):
@@ -63,10 +64,10 @@ def cautious(found: Sequence[int], total: int, caution: int) -> list[int]:
 
 
 def prior(found: Sequence[int], bit: int, margin: int) -> list[int]:
-    """What is added to a model's outputs, by class, so that they are of the posterior: ``log2`` of the shares
-    in the outputs' steps, of which a factor of two in the odds is worth ``bit / 256``. Rounded down, from
-    ``-margin`` to 0: what is ``margin`` above all others stays the largest with any prior, so that a class
-    that was not seen yet is not hidden."""
+    """Return the prior of each class, to be added to a model's outputs so that they are of the posterior:
+    ``log2`` of the shares in the outputs' steps, of which a factor of two in the odds is worth ``bit / 256``.
+    Rounded down, from ``-margin`` to 0: an output that is ``margin`` above all others stays the largest with
+    any prior, so that a class not seen yet is not hidden."""
     logs = {share: log2(max(1, share)) - log2(ONE) for share in {*found}}
     return [max(-margin, logs[share] * bit // (PARTS * PARTS)) for share in found]
 

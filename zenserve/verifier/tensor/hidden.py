@@ -44,8 +44,8 @@ class Hidden:
 
 
 class Triple(NamedTuple):
-    """That the product of two forms in the pads, without constants, is a third; x, y and x y from ``first``
-    on."""
+    """A claim that the product of two forms in the pads, without constants, is a third. The pads from
+    ``first`` on are x, y and x y."""
 
     left: Hidden
     right: Hidden
@@ -68,7 +68,7 @@ class Channel(ABC):
         """Pads that are not zero."""
         self.triples = list[Triple]()
         self.zeros = list[tuple[str, Hidden]]()
-        """What must be zero, and what each is called."""
+        """The forms that must be zero, each with its name."""
 
     @abstractmethod
     def draw(self, label: str, count: int) -> list[int]:
@@ -85,7 +85,7 @@ class Channel(ABC):
 
     @abstractmethod
     def _padded(self, label: str, pads: Sequence[Hidden]) -> list[int]:
-        """What is told behind these pads."""
+        """Return the numbers that are sent, masked by these pads."""
 
     def pad(self, *, nonzero: bool = False) -> Hidden:
         """A random number that is never told."""
@@ -135,7 +135,7 @@ class Channel(ABC):
 
 
 class Counting(Channel):
-    """What is drawn and told is all zero: it counts pads, and numbers that are told."""
+    """A channel on which all numbers drawn and sent are zero: it counts the pads and the numbers sent."""
 
     def __init__(self, over: Field) -> None:
         super().__init__(over)

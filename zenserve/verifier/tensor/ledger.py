@@ -1,5 +1,5 @@
-"""How sure a proof is: every way in which a false statement can pass, with its probability. docs/tensor.md
-derives each term."""
+"""The soundness of a proof: every way in which a false statement can pass, with its probability.
+docs/tensor.md derives each term."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def terms(statement: Statement) -> list[Term]:
 
 
 def fractions(statement: Statement, chunk: int) -> int:
-    """How many a chunk adds up: the identity that tests it has that degree in the keys."""
+    """Return a chunk's number of fractions, which is the degree in the keys of the identity that tests it."""
     return sum(1 << each.log_size for each in statement.leaves(statement.chunks[chunk]))
 
 

@@ -38,7 +38,7 @@ class Functional(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """That functionals of tensors of one class add up to ``value``."""
+    """A claim that functionals of tensors of one class add up to ``value``."""
 
     of: int
     functionals: Sequence[Functional]
@@ -46,7 +46,7 @@ class Claim:
 
 
 class Keys(NamedTuple):
-    """What the rows of tables and lookups become one number by."""
+    """The challenges that compress a row of a table or lookup to one number."""
 
     pole: int
     tag: int
@@ -69,8 +69,8 @@ class LeafClaims(NamedTuple):
 
 
 class Combined(NamedTuple):
-    """What a class' rows were combined by: ``low`` and ``rows`` the points of the sum-checks, ``mask`` the
-    factor of the rows beside the mask, ``product`` the combined row's inner product with eq(low)."""
+    """The factors that combined a class's rows: ``low`` and ``rows`` the points of the sum-checks, ``mask``
+    the factor of the rows beside the mask, ``product`` the combined row's inner product with eq(low)."""
 
     low: Sequence[int]
     rows: Sequence[int]
@@ -79,8 +79,9 @@ class Combined(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What is left to show: of each class' combined row, and that the pads' row with its mask has the inner
-    product ``value`` with ``coefficients``; ``mask`` is the factor of the pads beside their mask."""
+    """The claims that remain to be shown: those on each class's combined row, and that the pads' row with its
+    mask has the inner product ``value`` with ``coefficients``; ``mask`` is the factor of the pads beside
+    their mask."""
 
     classes: Sequence[Combined]
     coefficients: Sequence[int]
@@ -94,8 +95,8 @@ def run(statement: Statement, channel: Channel) -> Left:
 
 
 def ask(statement: Statement, channel: Channel) -> list[Claim]:
-    """What is claimed of tensors: by the statement, of places without use, of the leaves of fractions'
-    trees.
+    """Return the claims about tensors: those of the statement, of unused places, and of the leaves of the
+    fractions' trees.
     """
     pole, tag, *further = channel.draw("keys", 2 + statement.further_keys)
     keys = Keys(pole, tag, further)
@@ -243,7 +244,7 @@ class LeafView:
         self._multiplicities = dict(chunk.multiplicities)
 
     def numerators(self) -> tuple[list[Functional], int]:
-        """What is of multiplicities, all of one class, and what is known: of lookups, one each."""
+        """Return the multiplicities' functionals, all of one class, and the constant: one for each lookup."""
         functionals, constant = list[Functional](), 0
         for leaves in self._leaves:
             if leaves.is_table:

@@ -1,8 +1,8 @@
-"""What is proven: tensors that are committed to, functionals of them, and lookups in tables.
+"""The statement that is proven: tensors that are committed to, functionals of them, and lookups in tables.
 
-Tensors of one class of roots stand in the rows of one matrix. A row has 2^log_degree places, of which the
-last, its tail, are random, and no tensor's. A tensor is some blocks of 2^log_block places, one a row, in rows
-that follow each other, all from the same place on, a multiple of their length.
+Tensors of one class of roots are laid out in the rows of one matrix. A row has 2^log_degree places, of which
+the last, its tail, are random, and no tensor's. A tensor is a number of blocks of 2^log_block places, one a
+row, in consecutive rows, all from the same place on, a multiple of their length.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Lookup:
-    """That each row of the views, side by side, is one of the table's."""
+    """A lookup: each row of the views, side by side, is one of the table's."""
 
     views: tuple[View, ...]
     table: int
@@ -111,7 +111,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Product:
-    """That a tensor's inner product with ``outer``, by block, times ``inner``, by place, is ``value``."""
+    """A claim that ``value`` is a tensor's inner product with ``outer`` (blocks) times ``inner`` (places)."""
 
     tensor: int
     outer: tuple[int, ...]
@@ -121,7 +121,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Zeros:
-    """That a tensor's blocks are zero from place ``used`` on."""
+    """A claim that a tensor's blocks are zero from place ``used`` on."""
 
     tensor: int
     used: int
@@ -165,7 +165,7 @@ class Statement:
 
     @cached_property
     def further_keys(self) -> int:
-        """How many challenges join a table's numbers behind the first."""
+        """The number of challenges that combine the numbers of a table's row after the first."""
         return max((len(table.rows[0]) - 1 for table in self.tables), default=0)
 
     @cached_property
@@ -175,7 +175,7 @@ class Statement:
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Where each of these vectors begins, a multiple of its length: longer ones first."""
+        """The start of each of these vectors, a multiple of its length: longer vectors come first."""
         order = sorted(range(len(self.codes)), key=lambda index: -self.codes[index].log_degree)
         found, at = [0] * len(order), 0
         for index in order:
@@ -208,7 +208,7 @@ class Statement:
         return (last.start + (1 << last.log_size) - 1).bit_length()
 
     def lookups(self, chunk: Chunk) -> int:
-        """How many rows are looked up."""
+        """Return the number of rows that the chunk looks up."""
         return sum(1 << each.log_size for each in self.leaves(chunk) if not each.is_table)
 
     def _problems(self) -> Iterator[str]:

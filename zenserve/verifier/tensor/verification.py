@@ -1,4 +1,4 @@
-"""Whether a proof holds: its messages by the protocol's steps, and what is left against the roots."""
+"""Verification of a proof: its messages by the protocol's steps, and the claims left against the roots."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def matrices(statement: Statement) -> list[list[Matrix]]:
 
 
 def root(matrix: Matrix, top: bytes) -> bytes:
-    """What a tree is committed to by: its node 1, and the matrix's shape."""
+    """Return the commitment to a tree: the hash of its node 1 and of the matrix's shape."""
     code = matrix.code
     shape = (matrix.rows, matrix.tail, code.log_degree, code.log_length)
     return blake3(top + b"".join(number.to_bytes(8, "little") for number in shape), key=_ROOT_KEY).digest()
@@ -63,7 +63,7 @@ def padded(code: Code, column: bytes) -> bytes:
 
 
 def begin(statement: Statement, linked: Sequence[bytes], made: Sequence[bytes]) -> Transcript:
-    """What is fixed before the first challenge: the statement, and all roots."""
+    """Return the transcript of what is fixed before the first challenge: the statement, and all roots."""
     transcript = Transcript(statement.over, statement.digest, _START)
     for each in linked:
         transcript.absorb("linked", each)
@@ -161,7 +161,7 @@ def draw_places(statement: Statement, transcript: Transcript) -> list[list[int]]
 
 
 class _Claims:
-    """What is claimed of the classes' combined rows and the pads' row, which lie one behind the other."""
+    """The claims about the classes' combined rows and the pads' row, which are concatenated."""
 
     def __init__(self, statement: Statement, left: Left, places: Sequence[Sequence[int]]) -> None:
         self._statement, self._over = statement, statement.over

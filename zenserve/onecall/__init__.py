@@ -1,0 +1,1 @@
+"""One call: what ``zenserve`` itself offers."""
