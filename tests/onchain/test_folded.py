@@ -150,7 +150,7 @@ def test_documents_with_folded_inputs_are_judged_alike_everywhere(node: Node, tm
 
 
 def test_typescript_has_no_calls_for_keys_of_version_2(node: Node) -> None:
-    files = [FOLDER / "inference" / name for name in ("valid.json", "valid-key.json")]
+    files = [FOLDER / "version2" / name for name in ("inference.json", "inference-key.json")]
     document, key = checked(ProofDocument, json.loads(files[0].read_text())), json.loads(files[1].read_text())
     assert (key["key"]["version"], key["key"]["challenges"] > 0) == (2, True)
     with refuses("statement.contract", "key"):
