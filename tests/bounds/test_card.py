@@ -91,7 +91,9 @@ def test_attacks_and_words() -> None:
 
 
 @pytest.mark.parametrize("method", bounds.METHODS)
-@pytest.mark.parametrize("kind", ["dense", "attention", "gelu"])
+@pytest.mark.parametrize(
+    "kind", ["dense", *(pytest.param(kind, marks=pytest.mark.large) for kind in ("attention", "gelu"))]
+)
 def test_what_is_no_number_certifies_nothing_on_a_card(kind: str, method: bounds.Method) -> None:
     rng = np.random.default_rng(6)
     graph = KINDS[kind].make(rng)
@@ -139,7 +141,7 @@ def test_a_backend_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(bounds.certify(network, region, labels, "forward").margins) is np.ndarray
 
 
-@pytest.mark.parametrize("kind", ["residual", "attention"])
+@pytest.mark.parametrize("kind", [pytest.param("residual", marks=pytest.mark.large), "attention"])
 def test_recorded_passes_send_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An emulated device says so where one would refuse."""
     from zenserve.prover import backends

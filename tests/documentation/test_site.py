@@ -19,6 +19,9 @@ DOCS = ROOT / "docs"
 LOADED = {"audio", "embed", "iframe", "img", "link", "object", "script", "source", "track", "video"}
 """Elements whose address a browser fetches by itself."""
 
+pytestmark = pytest.mark.large
+"""Sphinx takes half a minute; that links lead somewhere, test_names.py asks, too."""
+
 
 class Page(HTMLParser):
     """``loaded`` and ``linked``: the addresses on it; ``names``: what an anchor may point to; ``listed``: the
@@ -64,7 +67,6 @@ def pages(site: Path) -> dict[Path, Page]:
     return {file: Page(file) for file in site.rglob("*.html")}
 
 
-@pytest.mark.large
 def test_every_document_is_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
     documents = {file.relative_to(DOCS).with_suffix(".html") for file in DOCS.rglob("*.md")}
     listed = {Path(address) for address in pages[site / "index.html"].listed}

@@ -52,6 +52,7 @@ def test_postgresql_gone_when_a_proof_is_done(cluster: Cluster, model: Model) ->
     cluster.ended_well(proof, LOST)
 
 
+@pytest.mark.large
 def test_the_api_without_postgresql(cluster: Cluster, model: Model) -> None:
     """It says so in a problem document, and recovers by itself."""
     log = cluster.folder / "log"
