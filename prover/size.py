@@ -16,7 +16,7 @@ class Size:
     ``rows``: n, a power of two; ``inputs``: public ones and challenges; ``in_a``, ``in_b``: variables that A
     and B read; ``private``, ``committed``: private variables, and those of all segments with the blinding
     ones, less the ``absent`` ones, which occur in no row; ``linked``: points of the links; ``nonzeros``,
-    ``largest``: entries of all blocks, and of the largest one.
+    ``largest``: entries of all blocks, and of the largest one; ``folds``: whether public inputs are folded.
     """
 
     rows: int
@@ -32,6 +32,7 @@ class Size:
     committed: int
     links: int
     linked: int
+    folds: bool = False
 
     @classmethod
     def of(cls, system: ConstraintSystem) -> Size:
@@ -52,6 +53,7 @@ class Size:
             committed=system.first_private - system.instance - absent_committed,
             links=len(links),
             linked=sum(links),
+            folds=system.folded > 0,
         )
 
     @classmethod

@@ -35,7 +35,7 @@ def multiples(size: Size) -> int:
 
 
 def verifying_key_bytes(size: Size) -> int:
-    return development_key_bytes(size.inputs, size.segments, size.links)
+    return development_key_bytes(size.inputs, size.segments, size.links, folds=size.folds)
 
 
 def proof_bytes(size: Size) -> int:

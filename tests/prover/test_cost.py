@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.prover.statements import Committed, Example, idle_statement
+from tests.prover.vectors import folded
 from zenserve.kernels import fr
 from zenserve.prover import groth16
 from zenserve.prover.blocks import Csr, ProductBlock, SparseBlock
@@ -15,13 +16,14 @@ from zenserve.prover.groth16 import ProvingKey, cost, memory
 from zenserve.prover.size import Size
 
 
-@pytest.mark.parametrize("name", ["example", "committed", "empty", "idle"])
+@pytest.mark.parametrize("name", ["example", "committed", "empty", "idle", "folded"])
 def test_key_sizes_are_exact(name: str, example: Example, committed: Committed, tmp_path: Path) -> None:
     cases: dict[str, tuple[ConstraintSystem, ProvingKey]] = {
         "example": (example.system, example.key),
         "committed": (committed.system, committed.key),
         "empty": (ConstraintSystem(1, 0, ()), groth16.setup(ConstraintSystem(1, 0, ()))),
         "idle": (idle_statement(), groth16.setup(idle_statement())),
+        "folded": (folded.statement(), groth16.setup(folded.statement())),
     }
     system, key = cases[name]
     size = Size.of(system)

@@ -418,9 +418,10 @@ class _Reader:
             raise FileFormatError("file.length", f"{extra} bytes follow the end of a verifying key")
 
 
-def development_key_bytes(inputs: int, segments: int, links: int) -> int:
+def development_key_bytes(inputs: int, segments: int, links: int, *, folds: bool = False) -> int:
     """The length of ``to_bytes()`` for a key by one party, its challenges among the ``inputs``."""
     fixed = PREAMBLE_BYTES + _LABEL_BYTES + _HASH_BYTES + _COUNTS.size + sum(_POINTS.values())
+    fixed += _FOLDED.size if folds else 0
     linked = 2 * G2_BYTES * links + (G1_BYTES if links else 0)
     return fixed + (1 + inputs) * G1_BYTES + segments * (_SEGMENT.size + G2_BYTES) + linked
 

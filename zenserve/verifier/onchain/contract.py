@@ -29,6 +29,8 @@ MOST_BYTES: Final = 24_576
 """Of a contract's code (EIP-170)."""
 _CODE_BYTES, _INPUT_BYTES, _CHALLENGE_BYTES, _SEGMENT_BYTES, _LINK_BYTES = 3350, 140, 30, 520, 720
 """Of code, more than what solc 0.8.37 makes of them; measured."""
+_WIDE_INPUTS = 1024
+"""From so many inputs on, places in memory and calldata may lie beyond 64 KiB."""
 _ADD, _MSM, _PAIRING = 0x0B, 0x0C, 0x0F
 _AT_INFINITY, _REFUSED, _MISSING, _TOO_LITTLE_GAS = "4ddaa5e5", "672a1f14", "028b4c53", "5dd42bb6"
 """The first four bytes of the Keccak hashes of the errors' signatures."""
@@ -61,14 +63,15 @@ class _Places:
 
 
 def most_bytes(key: VerifyingKey) -> int:
-    """How long the contract's code is at most."""
-    return (
+    """Return the most bytes of the contract's code. Offsets beyond 64 KiB take a byte more, a twelfth of all."""
+    size = (
         _CODE_BYTES
         + _INPUT_BYTES * len(key.ic)
         + _CHALLENGE_BYTES * key.challenges
         + _SEGMENT_BYTES * len(key.segments)
         + _LINK_BYTES * len(key.linked_sizes)
     )
+    return size + size // 12 if key.public >= _WIDE_INPUTS else size
 
 
 def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
