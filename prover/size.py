@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,7 @@ class Size:
             "committed",
             "linked",
         )
-        grown = {name: drawn_out(*(getattr(size, name) for size in sizes)) for name in names}
+        grown: dict[str, Any] = {name: drawn_out(*(getattr(size, name) for size in sizes)) for name in names}
         return replace(sizes[0], **grown, rows=_padded(drawn_out(_rows(one), _rows(two))))
 
 

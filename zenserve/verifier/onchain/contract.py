@@ -63,7 +63,7 @@ class _Places:
 
 
 def most_bytes(key: VerifyingKey) -> int:
-    """Return the most bytes of the contract's code. Offsets beyond 64 KiB take a byte more, a twelfth of all."""
+    """Return the most bytes of the contract's code. Offsets beyond 64 KiB add up to a twelfth."""
     size = (
         _CODE_BYTES
         + _INPUT_BYTES * len(key.ic)
