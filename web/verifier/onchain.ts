@@ -44,6 +44,8 @@ const WORD = 32;
 const MOST_BYTES = 24_576;
 /** Of code, more than what solc makes of it: in all, and for each of these. */
 const BYTES = { code: 3350, input: 140, challenge: 30, segment: 520, link: 720 };
+/** From so many inputs on, places in memory and calldata may lie beyond 64 KiB: they add up to a twelfth. */
+const WIDE_INPUTS = 1024;
 
 export interface ContractCall {
   readonly abi: typeof VERIFIER_ABI;
@@ -87,12 +89,13 @@ function requireContract(key: VerifyingKey): void {
       "key",
     );
   }
-  const size =
+  const narrow =
     BYTES.code +
     BYTES.input * key.ic.length +
     BYTES.challenge * key.challenges +
     BYTES.segment * key.segments.length +
     BYTES.link * key.linkedSizes.length;
+  const size = key.public >= WIDE_INPUTS ? narrow + Math.floor(narrow / 12) : narrow;
   if (size > MOST_BYTES) {
     throw new ZenError(
       "statement.contract",

@@ -10,7 +10,7 @@ from zenserve.verifier.documents import KeyFile, ProofDocument
 from zenserve.verifier.groth16.proof import Proof
 from zenserve.verifier.groth16.system import groth16_key
 from zenserve.verifier.judging import REASONS, Case
-from zenserve.verifier.keys import opened
+from zenserve.verifier.keys import OpenedKey, opened
 from zenserve.verifier.onchain.contract import require_contract
 from zenserve.verifier.onchain.gas import estimated_gas
 from zenserve.verifier.onchain.layout import encode_proof
@@ -57,13 +57,14 @@ class Call(NamedTuple):
 def calls(document: ProofDocument, key_file: KeyFile, selector: bytes = SELECTOR) -> list[Call]:
     """What is sent to the contract of the key, one call for each proof. Raises as ``arguments``, and
     ``StatementError`` (``statement.contract``) where the key has no contract."""
-    key = groth16_key(opened(key_file).verifying)
-    require_contract(key)
+    key = opened(key_file)
+    verifying = groth16_key(key.verifying)
+    require_contract(verifying)
     made = []
-    for given in arguments(document, key_file):
+    for given in _arguments(document, key):
         data = given.encode(selector)
         inputs = [str(value) for value in given.inputs]
-        made.append(Call(f"0x{given.proof.hex()}", inputs, f"0x{data.hex()}", estimated_gas(key, data)))
+        made.append(Call(f"0x{given.proof.hex()}", inputs, f"0x{data.hex()}", estimated_gas(verifying, data)))
     return made
 
 
@@ -76,6 +77,10 @@ def arguments(document: ProofDocument, key_file: KeyFile) -> list[Arguments]:
     """
     key = opened(key_file)
     groth16_key(key.verifying)
+    return _arguments(document, key)
+
+
+def _arguments(document: ProofDocument, key: OpenedKey) -> list[Arguments]:
     try:
         claims = Case(document, key).claims()
     except RefusedError as refusal:
