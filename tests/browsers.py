@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.patience import until
 from tests.programs import Find
 
 FLAGS = ("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking")
@@ -29,7 +29,4 @@ def wait_until(page: Any, expression: str, argument: object = None) -> None:
 
     The page's own waiting evaluates text, which its Content-Security-Policy forbids.
     """
-    end = time.monotonic() + 60
-    while not page.evaluate(expression, argument):
-        assert time.monotonic() < end, f"never true: {expression}"
-        page.wait_for_timeout(20)
+    until(lambda: page.evaluate(expression, argument), expression)

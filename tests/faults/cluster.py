@@ -16,9 +16,10 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from tests.faults.accident import DEAF, held_at
+from tests.patience import until
 from tests.programs import Find
 from tests.servers import Postgres, Redis, documented_roles, free_port
-from tests.service.support import tiny_calibration, tiny_onnx, until
+from tests.service.support import tiny_calibration, tiny_onnx
 from zenserve.client import Client, Model
 from zenserve.service.runtime import Runtime
 from zenserve.service.settings import Settings

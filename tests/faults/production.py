@@ -20,9 +20,9 @@ import psycopg
 import redis
 
 from tests.faults.cluster import ZENSERVE, Cluster
+from tests.patience import until
 from tests.programs import Find
 from tests.servers import Nginx, object_store
-from tests.service.support import until
 from zenserve.client import Client
 from zenserve.service.runtime import Runtime
 

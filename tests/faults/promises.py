@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.faults.cluster import OVER, Cluster
-from tests.service.support import until
+from tests.patience import until
 from zenserve.client import Client
 from zenserve.prover.registry import SYSTEMS
 from zenserve.service.storage.repositories import stored

@@ -48,8 +48,9 @@ from tests.faults import promises
 from tests.faults.cluster import INPUT
 from tests.faults.production import Production, production
 from tests.faults.promises import RETIRED, Disturbance, Published
+from tests.patience import until
 from tests.programs import find
-from tests.service.support import labelled, tiny_calibration, tiny_onnx, until
+from tests.service.support import labelled, tiny_calibration, tiny_onnx
 from zenserve.client import ApiError, Client, JobError
 
 CALLERS = 6

@@ -18,8 +18,8 @@ import redis
 from sqlalchemy import text
 
 from tests.faults.cluster import INPUT, Cluster
+from tests.patience import PATIENCE_SECONDS, until
 from tests.servers import free_port
-from tests.service.support import PATIENCE_SECONDS, until
 from zenserve.client import Client, Model
 from zenserve.client.webhooks import verify
 

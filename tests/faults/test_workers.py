@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.faults.cluster import Cluster
+from tests.patience import until
 from tests.programs import Find
-from tests.service.support import until
 from zenserve.client import Model
 from zenserve.service.scheduler.reaper import reap
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.patience import until
 from tests.programs import find
 from tests.servers import free_port
-from tests.service.support import tiny_calibration, tiny_onnx, until
+from tests.service.support import tiny_calibration, tiny_onnx
 from zenserve.client import Client
 
 MOST_MEGABYTES = 500

@@ -10,7 +10,8 @@ from typing import Any
 
 import httpx
 
-from tests.service.support import PATIENCE_SECONDS, serving
+from tests.patience import PATIENCE_SECONDS
+from tests.service.support import serving
 from zenserve.service.access import accounts
 from zenserve.service.access.principal import LOCAL, Scope
 from zenserve.service.runtime import Runtime

@@ -15,9 +15,10 @@ import pytest
 import typer.main
 from sqlalchemy import create_engine
 
+from tests.patience import PATIENCE_SECONDS
 from tests.servers import fresh_database
 from tests.service.accounts import calling
-from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
+from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 from zenserve.client import Client, Model
 from zenserve.service import cli
 from zenserve.service.runtime import Runtime

@@ -22,7 +22,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tests.service.support import _Server, until
+from tests.patience import until
+from tests.service.support import _Server
 from zenserve.service.serve import listen
 from zenserve.service.storage.records.base import LOCAL_TENANT
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.routing import BaseRoute
 
+from tests.patience import until
 from zenserve.service.app import create_app
 from zenserve.service.jobs.claims import Claims
 from zenserve.service.jobs.jobs import Jobs, Terms
@@ -34,8 +34,6 @@ from zenserve.service.worker.heartbeat import Heartbeat
 SHAPE = (4,)
 # A value that is easy to search for, in the clear and as bytes, and inside the calibrated range.
 SECRET = 0.7234567890123
-PATIENCE_SECONDS = 120.0
-"""For what has to happen, on however slow a machine."""
 
 
 def tiny_onnx(
@@ -93,17 +91,6 @@ def labelled(size: int = 7, inputs: int = 4) -> tuple[bytes, bytes]:
     """Samples for the tiny network, inside its calibrated range, and labels."""
     random = np.random.default_rng(9)
     return npy(random.uniform(0, 1, size=(size, inputs))), npy(random.integers(0, 3, size=size))
-
-
-def until(
-    condition: Callable[[], object], what: str = "what has to happen", seconds: float = PATIENCE_SECONDS
-) -> None:
-    """Wait for it: long enough for the busiest of machines. What takes long is asked for less often."""
-    deadline, pause = time.monotonic() + seconds, 0.01
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(pause)
-        pause = min(1.1 * pause, 0.1)
 
 
 class _Server(uvicorn.Server):

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from tests.service.support import (
-    PATIENCE_SECONDS,
     labelled,
     shards_of,
     take_back,

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from tests.client.stub import Clock, Service, model, page, problem, proof
-from tests.service.support import until
+from tests.patience import until
 from zenserve.client.resources import Job, Proof, read
 from zenserve.service.cli import terminal
 

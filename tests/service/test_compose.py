@@ -22,9 +22,10 @@ import psycopg
 import pytest
 import yaml
 
+from tests.patience import PATIENCE_SECONDS, until
 from tests.programs import Find
 from tests.servers import Nginx, Postgres, free_port
-from tests.service.support import PATIENCE_SECONDS, tiny_calibration, tiny_onnx, until
+from tests.service.support import tiny_calibration, tiny_onnx
 from tests.service.test_deployment import COMPOSE, FILLED_IN, ROOT, SERVICES, substituted
 from zenserve.client import Client
 

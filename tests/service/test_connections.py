@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 
-from tests.service.support import PATIENCE_SECONDS, serving, until
+from tests.patience import PATIENCE_SECONDS, until
+from tests.service.support import serving
 from zenserve.service.api.connections import Connection
 from zenserve.service.runtime import Runtime
 

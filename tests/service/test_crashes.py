@@ -23,10 +23,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from tests.faults.accident import held_at
+from tests.patience import PATIENCE_SECONDS, until
 from tests.servers import free_port
 from tests.service.conftest import BASIS_POINTS
 from tests.service.streaming import RULES, add_bank_over, frame, judged, profile
-from tests.service.support import PATIENCE_SECONDS, SECRET, labelled, tiny_calibration, tiny_onnx, until
+from tests.service.support import SECRET, labelled, tiny_calibration, tiny_onnx
 from zenserve.client import Client, Dataset, Model, Stream
 from zenserve.service.serve import _Server, listen
 

@@ -21,10 +21,11 @@ import pytest
 from sqlalchemy import select
 
 from tests.browsers import wait_until
+from tests.patience import until
 from tests.service.busy import CEREMONIES, fill, fill_certificate, fill_stream, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.streaming import add_bank_over, frame, profile
-from tests.service.support import serving, tiny_calibration, tiny_onnx, until
+from tests.service.support import serving, tiny_calibration, tiny_onnx
 from zenserve.client import Client, Model
 from zenserve.codes import MEANINGS
 from zenserve.service.access.principal import SCOPES

@@ -14,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.service.support import PATIENCE_SECONDS, until
+from tests.patience import PATIENCE_SECONDS, until
 from zenserve.client import Model
 from zenserve.errors import ResourceError
 from zenserve.service.runtime import Runtime

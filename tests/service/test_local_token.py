@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tests.patience import until
 from tests.service.accounts import add_key, bearer
 from tests.service.conftest import open_runtime
-from tests.service.support import serving, until
+from tests.service.support import serving
 from zenserve.client import ApiError, Client, local
 from zenserve.service.access import keys, local_token
 from zenserve.service.access.principal import SCOPES

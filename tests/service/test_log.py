@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.support import SECRET, serving, until
+from tests.patience import until
+from tests.service.support import SECRET, serving
 from zenserve.service import intake, log
 from zenserve.service.access.keys import make_key
 from zenserve.service.runtime import Runtime

@@ -12,7 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
-from tests.service.support import add_job, serving, until, work_on
+from tests.patience import until
+from tests.service.support import add_job, serving, work_on
 from zenserve.client import Client, Model
 from zenserve.prover.backends.cpu import CPU
 from zenserve.service.access.keys import make_key

@@ -18,10 +18,11 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from tests.patience import until
 from tests.refusals import refuses
 from tests.servers import fresh_database
 from tests.service.conftest import on_postgresql, open_runtime
-from tests.service.support import add_job, heart, until
+from tests.service.support import add_job, heart
 from zenserve.base.memory import About, Kept
 from zenserve.kernels import FrArray
 from zenserve.service import deleted, doctor, openings, serve

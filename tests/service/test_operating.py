@@ -21,8 +21,9 @@ from typing import Final
 import httpx
 import pytest
 
+from tests.patience import until
 from tests.service.conftest import open_runtime
-from tests.service.support import heart, serving, until
+from tests.service.support import heart, serving
 from zenserve.base.memory import left_of_limits
 from zenserve.client import Client
 from zenserve.errors import RequestError

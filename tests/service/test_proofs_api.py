@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.support import PATIENCE_SECONDS, take_back, tiny_calibration, tiny_onnx, work_on
+from tests.patience import PATIENCE_SECONDS
+from tests.service.support import take_back, tiny_calibration, tiny_onnx, work_on
 from zenserve.circuits import load_onnx
 from zenserve.circuits.networks.stored import graph_to_bytes
 from zenserve.circuits.schemes import proving

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from tests.patience import until
 from tests.service.conftest import open_runtime
 from tests.service.support import (
     heart,
@@ -19,7 +20,6 @@ from tests.service.support import (
     shards_of,
     tiny_calibration,
     tiny_onnx,
-    until,
     work_on,
     work_on_all,
 )

@@ -18,18 +18,10 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from tests.patience import PATIENCE_SECONDS, until
 from tests.service.conftest import open_runtime
 from tests.service.streaming import RESTLESS, RULES, add_bank, add_frame, judged, open_stream, profile
-from tests.service.support import (
-    PATIENCE_SECONDS,
-    serving,
-    take_back,
-    tiny_calibration,
-    tiny_onnx,
-    until,
-    work_on,
-    working,
-)
+from tests.service.support import serving, take_back, tiny_calibration, tiny_onnx, work_on, working
 from zenserve.prover.groth16 import system as keys
 from zenserve.service import engine
 from zenserve.service.jobs.claims import Claims

@@ -17,8 +17,9 @@ import pytest
 from psycopg.errors import UniqueViolation
 from sqlalchemy import event, text, update
 
+from tests.patience import PATIENCE_SECONDS, until
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling, revoke
-from tests.service.support import PATIENCE_SECONDS, labelled, tiny_calibration, tiny_onnx, until, work_on
+from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
 from zenserve import client
 from zenserve.service.access.principal import LOCAL
 from zenserve.service.api import watcher

@@ -14,7 +14,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from tests.service.support import SECRET, until, work_on
+from tests.patience import until
+from tests.service.support import SECRET, work_on
 from zenserve.client import Client, Model
 from zenserve.service import log, telemetry
 from zenserve.service.runtime import Runtime

@@ -10,8 +10,9 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
+from tests.patience import PATIENCE_SECONDS
 from tests.service.streaming import RESTLESS, add_bank, add_frame, open_stream
-from tests.service.support import PATIENCE_SECONDS, serving, work_on
+from tests.service.support import serving, work_on
 from zenserve.service.runtime import Runtime
 from zenserve.service.storage.records.openings import Root
 from zenserve.verifier import command

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.service.support import until
+from tests.patience import until
 from zenserve.errors import ResourceError
 from zenserve.service.submissions import sandbox
 from zenserve.service.submissions.turns import Turns

@@ -15,9 +15,10 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
+from tests.patience import until
 from tests.refusals import refuses
 from tests.service.conftest import open_runtime
-from tests.service.support import add_job, serving, until
+from tests.service.support import add_job, serving
 from zenserve.client import Model
 from zenserve.errors import ResourceError
 from zenserve.service.access.principal import LOCAL, Principal

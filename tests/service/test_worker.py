@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from tests.service.support import PATIENCE_SECONDS, add_job, heart, load, run_job, take_back, until, work_on
+from tests.patience import PATIENCE_SECONDS, until
+from tests.service.support import add_job, heart, load, run_job, take_back, work_on
 from zenserve.base.memory import FREED, About, Kept
 from zenserve.errors import TensorError
 from zenserve.service.jobs.claims import Claims

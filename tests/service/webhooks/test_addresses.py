@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.patience import until
 from tests.refusals import refuses
-from tests.service.support import until
 from tests.service.webhooks.receiver import LOOPBACK, attempts, courier, deliveries, end, hook, receiver
 from zenserve.errors import RequestError
 from zenserve.service.runtime import Runtime

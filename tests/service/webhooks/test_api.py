@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.support import serving, until
+from tests.patience import until
+from tests.service.support import serving
 from tests.service.webhooks.receiver import courier, deliveries, end, hook, receiver
 from zenserve.client.webhooks import verify
 from zenserve.service.runtime import Runtime

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from sqlalchemy import select, update
 
-from tests.service.support import PATIENCE_SECONDS, until
+from tests.patience import PATIENCE_SECONDS, until
 from tests.service.webhooks.receiver import Answer, attempts, courier, deliveries, end, hook, receiver, status
 from zenserve.service.runtime import Runtime
 from zenserve.service.scheduler import outbound, webhooks

@@ -13,7 +13,8 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from tests.service.support import add_job, serving, until
+from tests.patience import until
+from tests.service.support import add_job, serving
 from tests.service.webhooks.receiver import SIGNING, courier, deliveries, end, hook, receiver
 from zenserve.client.errors import SignatureError
 from zenserve.client.webhooks import verify
